@@ -1,0 +1,39 @@
+# The habits, one command each. PYTHON is the interpreter of the environment that holds the dev extra.
+PYTHON ?= .venv/bin/python
+LINT_IMPORTS ?= $(dir $(PYTHON))lint-imports
+UV ?= uv
+
+.PHONY: help format format-check lint types layers test docs bench lock
+
+help:          ## this list
+	@grep -E '^[a-z-]+: +##' Makefile
+
+format:        ## write the format, and the fixes that are safe
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+format-check:  ## fail where `format` would change something
+	$(PYTHON) -m ruff format --check .
+
+lint:          ## the rules of pyproject.toml
+	$(PYTHON) -m ruff check .
+
+types:         ## strict types over the four packages and the launcher
+	$(PYTHON) -m mypy
+
+layers:        ## simulator <- (policies | scenarios) <- experiments
+	$(LINT_IMPORTS)
+
+test:          ## all tests, on all cores
+	$(PYTHON) -m pytest -n auto
+
+docs:          ## the code blocks of README and docs, and the examples in docstrings
+	$(PYTHON) -m pytest tests/test_docs.py
+
+bench:         ## ratios, never absolute times
+	$(PYTHON) benchmarks/run.py
+
+# The headers are left out so that no address of an index gets into the repository.
+lock:          ## the hashed lock of the dev environment, for every supported Python and platform
+	$(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --upgrade --quiet \
+		--extra dev --output-file requirements-dev.lock pyproject.toml

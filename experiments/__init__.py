@@ -1,0 +1,1 @@
+"""Who runs it: designs, runner, store, statistics, figures, and the command line."""

@@ -1,0 +1,234 @@
+"""The look of a figure: sizes, colours, the style of a policy, and the one way to a file.
+
+In: names of policies and finished figures. Out: a colour, a dash pattern and a marker a policy that
+are the same in every figure, an empty `Figure` in the house style, and bytes that depend on the data
+alone. The settings are in `rewritelab.mplstyle`; the colours are those of Okabe and Ito (2008), then of
+Tol's "muted" scheme (2021), both made for colour-blind readers.
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, wraps
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
+
+import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.textpath import text_to_path
+
+from simulator.contracts import InputError, nearest_name
+
+ONE_COLUMN = 3.5
+"""Width of a one-column figure, in inches."""
+
+TWO_COLUMNS = 7.2
+"""Width of a two-column figure, in inches."""
+
+INK, MUTED, PALE = "#202020", "#606060", "#ececec"
+GAIN, COST, OTHER = "#0072b2", "#d55e00", "#9a9a9a"
+
+LEGEND_SIZE = 7.5
+"""Points; the legend's size in the style file, needed to know how many entries fit in a row."""
+
+POINTS_PER_INCH = 72.0
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Dashes = tuple[float, Sequence[float]] | Literal["-", "none"]
+
+
+class PolicyStyle(NamedTuple):
+    """How one policy is drawn: told apart by colour, and in grey by dashes and marker."""
+
+    colour: str
+    dashes: Dashes
+    marker: str
+
+
+NAMED_STYLES = {
+    "naive": PolicyStyle("#d55e00", (0, (5, 1.6)), "s"),
+    "guarded": PolicyStyle("#0072b2", "-", "o"),
+    "amortised-naive": PolicyStyle("#cc79a7", (0, (1, 1.2)), "v"),
+    "gate-only": PolicyStyle("#009e73", (0, (6, 1.5, 1, 1.5)), "^"),
+    "hysteresis-only": PolicyStyle("#56b4e9", (0, (3, 1, 1, 1, 1, 1)), "D"),
+    "static-instructions": PolicyStyle("#e69f00", (0, (2, 1)), "P"),
+    "never-rewrite": PolicyStyle("#000000", (0, (1, 3)), "X"),
+    "truncate-oldest": PolicyStyle("#7f7f7f", (0, (9, 2)), "<"),
+}
+SPARE_STYLES = (
+    PolicyStyle("#332288", (0, (4, 1, 1, 1)), ">"),
+    PolicyStyle("#117733", (0, (7, 3)), "p"),
+    PolicyStyle("#882255", (0, (1, 2)), "*"),
+    PolicyStyle("#999933", (0, (8, 2, 2, 2)), "h"),
+    PolicyStyle("#44aa99", (0, (3, 3)), "d"),
+    PolicyStyle("#aa4499", (0, (5, 1, 1, 1, 1, 1, 1, 1)), "H"),
+    PolicyStyle("#a0785a", (0, (2, 2, 6, 2)), "8"),
+    PolicyStyle("#6699cc", (0, (12, 1.5)), "o"),
+)
+
+
+def policy_styles(names: Iterable[str]) -> dict[str, PolicyStyle]:
+    """Return the style of each policy, the known ones always the same.
+
+    A name outside `NAMED_STYLES` takes the spare style that its checksum points to, or the next free
+    one, so that a policy keeps its style whatever else is in the figure, unless two names collide.
+    Beyond eight unknown names spare styles repeat.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The policies of one figure.
+
+    Examples
+    --------
+    >>> policy_styles(["guarded"])["guarded"] == policy_styles(["mine", "naive", "guarded"])["guarded"]
+    True
+    """
+    styles = {name: NAMED_STYLES[name] for name in dict.fromkeys(names) if name in NAMED_STYLES}
+    taken: set[int] = set()
+    for name in sorted(set(names) - set(NAMED_STYLES)):
+        slot = zlib.crc32(name.encode()) % len(SPARE_STYLES)
+        while slot in taken and len(taken) < len(SPARE_STYLES):
+            slot = (slot + 1) % len(SPARE_STYLES)
+        taken.add(slot)
+        styles[name] = SPARE_STYLES[slot]
+    return styles
+
+
+@cache
+def _house_style() -> dict[Any, Any]:
+    """Return matplotlib's default settings with those of `rewritelab.mplstyle` on top."""
+    with as_file(files(__package__).joinpath("rewritelab.mplstyle")) as path:
+        settings = matplotlib.rc_params_from_file(path, use_default_template=True)
+    return {key: value for key, value in settings.items() if not key.startswith("backend")}
+
+
+def styled(draw: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Run `draw` in the house style and leave the settings of the process as they were."""
+
+    @wraps(draw)
+    def in_style(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with matplotlib.rc_context(_house_style()):
+            return draw(*args, **kwargs)
+
+    return in_style
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of `width` x `height` inches whose parts make room for one another."""
+    layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
+    return Figure(figsize=(width, height), layout=layout)
+
+
+def text_inches(text: str, size: float, *, weight: str = "normal") -> float:
+    """Return the width of one line of `text`, in inches, at a font size in points.
+
+    >>> 0.3 < text_inches("naive", 8) < 0.4
+    True
+    """
+    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width) / POINTS_PER_INCH
+
+
+def wrapped(text: str, inches: float, size: float) -> str:
+    r"""Break `text` into lines that are about `inches` wide.
+
+    >>> wrapped("share of refused attempts", 0.9, 8)
+    'share of\nrefused\nattempts'
+    """
+    letters = max(6, int(len(text) * inches / max(text_inches(text, size), 1e-6)))
+    return "\n".join(textwrap.wrap(text, letters, break_long_words=False)) or text
+
+
+def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Put one legend above the axes, outside of the data, in as many columns as the width takes."""
+    widths = [text_inches(str(handle.get_label()), LEGEND_SIZE) + HANDLE_INCHES for handle in handles]
+    columns = next(
+        count
+        for count in range(len(widths), 0, -1)
+        if count == 1 or _legend_inches(widths, count) <= figure.get_figwidth() - 0.1
+    )
+    rows = -(-len(widths) // columns)
+    level = -(-len(widths) // rows)  # as many rows in fewer columns, if they are not wider
+    if _legend_inches(widths, level) <= figure.get_figwidth() - 0.1:
+        columns = level
+    figure.legend(handles=list(handles), loc="outside upper left", ncols=columns)
+
+
+HANDLE_INCHES = 0.54
+"""Width of a legend's handle with its padding and the gap to the next column, by the style file."""
+
+
+def _legend_inches(widths: Sequence[float], columns: int) -> float:
+    """Return the width of a legend that fills `columns` columns from top to bottom, as matplotlib does."""
+    rows, longer = divmod(len(widths), columns)
+    total, first = 0.0, 0
+    for column in range(columns):
+        count = rows + (column < longer)
+        total += max(widths[first : first + count])
+        first += count
+    return total
+
+
+METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""What a file says about itself: nothing that depends on the moment or the machine."""
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a figure as PNG, SVG or PDF, whole or not at all.
+
+    The same data give the same bytes under the same version of matplotlib.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : path
+        Its suffix says the format: ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the file is.
+
+    Raises
+    ------
+    InputError
+        If the suffix is unknown, or the folder is missing or refuses the file.
+    """
+    target = Path(path)
+    kind = target.suffix.lower().removeprefix(".")
+    if kind not in METADATA:
+        raise InputError(
+            f"cannot write a figure as {target.suffix or 'a file without suffix'!r}",
+            where=str(target),
+            expected=".png, .svg or .pdf",
+            nearest=nearest_name(target.suffix.lower(), [f".{known}" for known in METADATA]),
+        )
+    # A leading dot, for readers of whole folders pass over hidden files.
+    staged = target.with_name(f".tmp-{os.getpid()}-{target.name}")
+    try:
+        with matplotlib.rc_context(_house_style()):
+            figure.savefig(staged, format=kind, metadata=METADATA[kind])
+        staged.replace(target)
+    except OSError as error:
+        raise InputError(
+            f"cannot write the figure: {error.strerror}",
+            where=str(target),
+            expected="a folder that exists and can be written",
+        ) from error
+    finally:
+        staged.unlink(missing_ok=True)
+    return target

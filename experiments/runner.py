@@ -1,0 +1,399 @@
+"""Many tasks over the usable cores, with the same results whatever the workers.
+
+In come a module-level function and its tasks; out comes, task by task, the result or the `Failure` that
+stands in its place. Tasks travel in chunks of about a second of work, pickled one by one, so that one bad
+task or result spoils no other; the serial way runs the same code. A worker process that dies costs a new
+pool and a second look at what was in flight, never the sweep. Nothing here knows what a task is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from typing import NamedTuple, TypeVar
+
+from simulator.contracts import InputError, RunFailed, one_line
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CHUNK_SECONDS = 0.75
+"""Work a chunk should hold: long against the 0.2 ms that a submission costs, short for a progress bar."""
+LARGEST_CHUNK = 250
+BREAKS_ALLOWED = 2
+"""A task that breaks the pool so many times while it runs alone is at fault."""
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What stands in a result's place when a task could not be finished.
+
+    Parameters
+    ----------
+    stage : str
+        Where: `task` (did not reach the worker), `run` (raised), `result` (could not be sent back),
+        `worker` (killed its process), or the stage that a `RunFailed` names.
+    kind : str
+        Name of the exception's class.
+    reason : str
+        Why, in one line.
+    traceback : str
+        The stack below the executed function, or empty.
+    """
+
+    stage: str
+    kind: str
+    reason: str
+    traceback: str = ""
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def run_tasks(
+    execute: Callable[[T], R],
+    tasks: Sequence[T],
+    *,
+    workers: int | None = None,
+    on_done: Callable[[int, R | Failure], None] | None = None,
+    chunk: int | None = None,
+) -> list[R | Failure]:
+    """Run every task and return the results in the order of the tasks.
+
+    Parameters
+    ----------
+    execute : callable
+        A function at the top of a module: it is pickled by its name, also for one worker.
+    tasks : sequence of T
+        Picklable inputs. They must not depend on each other.
+    workers : int or None
+        Processes; 1 stays in this one, None takes the usable cores.
+    on_done : callable or None
+        Called here, as each task ends, with its index and result: in order of completion.
+    chunk : int or None
+        Tasks a submission; None measures and aims at `CHUNK_SECONDS` of work.
+
+    Raises
+    ------
+    InputError
+        If `workers` or `chunk` is below 1.
+    TypeError
+        If `execute` cannot be pickled.
+    RunFailed
+        If worker processes die before they can do anything.
+
+    Examples
+    --------
+    >>> import math
+    >>> run_tasks(math.sqrt, [4.0, 9.0], workers=1)
+    [2.0, 3.0]
+    """
+    found: dict[int, R | Failure] = {}
+    with closing(stream_tasks(execute, tasks, workers=workers, chunk=chunk)) as stream:
+        for index, result in stream:
+            found[index] = result
+            if on_done is not None:
+                on_done(index, result)
+    return [found[index] for index in range(len(tasks))]
+
+
+def stream_tasks(
+    execute: Callable[[T], R],
+    tasks: Sequence[T],
+    *,
+    workers: int | None = None,
+    chunk: int | None = None,
+    open_executor: Callable[[], Executor] | None = None,
+) -> Generator[tuple[int, R | Failure], None, None]:
+    """Yield `(index, result)` in order of completion, keeping no result: memory does not grow.
+
+    Close the iterator (`contextlib.closing`) to stop: what is pending is cancelled and our workers end at
+    once, as they do when Ctrl-C or any other exception passes through. Parameters and errors are those of
+    `run_tasks`.
+
+    Parameters
+    ----------
+    open_executor : callable or None
+        Makes the executor, and a new one if it breaks: a cluster's, for instance. `workers` then says how
+        many tasks it can run at once. None makes a process pool of our own.
+    """
+    width = usable_cores() if workers is None else workers
+    if width < 1:
+        raise InputError(f"{width} workers cannot run anything", where="workers", expected="1 or more")
+    if chunk is not None and chunk < 1:
+        raise InputError(f"a chunk of {chunk} tasks never ends", where="chunk", expected="1 or more")
+    function = _pack_function(execute)
+    if open_executor is None and width == 1:
+        return _serial(function, tasks)
+    width = max(1, min(width, len(tasks)))
+    modules = ["__main__", getattr(execute, "__module__", "__main__")]
+    return _Crew(
+        function, tasks, width, chunk, open_executor or (lambda: _open_pool(width, modules))
+    ).stream()
+
+
+def _serial(function: bytes, tasks: Sequence[T]) -> Generator[tuple[int, R | Failure], None, None]:
+    for index in range(len(tasks)):
+        chunk, failures = _pack(tasks, index, index + 1)
+        yield from failures
+        results, _ = _run_chunk(function, chunk.payload)
+        yield from _unpack(chunk, results)
+
+
+class _Crew:
+    """Workers, the chunks in flight, and what to do when a worker dies."""
+
+    def __init__(
+        self,
+        function: bytes,
+        tasks: Sequence[T],
+        width: int,
+        chunk: int | None,
+        open_executor: Callable[[], Executor],
+    ) -> None:
+        self.function, self.tasks, self.width, self.chunk = function, tasks, width, chunk
+        self.open_executor = open_executor
+        self.pace = 0.0
+        """Seconds a task, smoothed over the last chunks; 0 before the first has ended."""
+
+    def stream(self) -> Generator[tuple[int, R | Failure], None, None]:
+        self.executor = self.open_executor()
+        at_once = True
+        try:
+            yield from self._fly()
+            at_once = False
+        finally:
+            _close(self.executor, at_once=at_once)
+
+    def _fly(self) -> Iterator[tuple[int, R | Failure]]:
+        """Keep a window of chunks in flight; when the executor breaks, sort out who did it."""
+        flying: dict[Future[tuple[list[bytes], float]], _Chunk] = {}
+        start = 0
+        while True:
+            while start < len(self.tasks) and len(flying) < 2 * self.width + 2:
+                stop = start + self._size(len(self.tasks) - start)
+                chunk, failures = _pack(self.tasks, start, stop)
+                start = stop
+                yield from failures
+                flying[self._submit(chunk)] = chunk
+            if not flying:
+                return
+            suspects: deque[_Chunk] = deque()
+            done = wait(flying, return_when=FIRST_COMPLETED).done
+            if any(isinstance(future.exception(), BrokenExecutor) for future in done):
+                done = wait(flying).done  # all of them: lost, or finished just before
+                self._reopen()
+            for future in done:
+                chunk = flying.pop(future)
+                if future.exception() is None:
+                    yield from self._land(chunk, future)
+                else:
+                    suspects.append(chunk)
+            yield from self._question(suspects)
+
+    def _question(self, suspects: deque[_Chunk]) -> Iterator[tuple[int, R | Failure]]:
+        """Run suspects one at a time and halve those that break the executor, down to the task at fault."""
+        while suspects:
+            chunk = suspects.popleft()
+            future = self._submit(chunk)
+            error = future.exception()
+            if error is None:
+                yield from self._land(chunk, future)
+                continue
+            if isinstance(error, BrokenExecutor):
+                self._reopen()
+            if len(chunk.indices) > 1:
+                suspects.extendleft(reversed(chunk.halves()))
+            elif chunk.breaks + 1 < BREAKS_ALLOWED:
+                suspects.appendleft(chunk._replace(breaks=chunk.breaks + 1))
+            else:
+                reason = "the worker process died each time that this run was tried"
+                yield chunk.indices[0], Failure("worker", type(error).__name__, reason)
+
+    def _submit(self, chunk: _Chunk) -> Future[tuple[list[bytes], float]]:
+        try:
+            return self.executor.submit(_run_chunk, self.function, chunk.payload)
+        except BrokenExecutor as error:  # it broke since we last looked
+            lost: Future[tuple[list[bytes], float]] = Future()
+            lost.set_exception(error)
+            return lost
+
+    def _land(
+        self, chunk: _Chunk, future: Future[tuple[list[bytes], float]]
+    ) -> Iterator[tuple[int, R | Failure]]:
+        results, seconds = future.result()
+        latest = seconds / max(1, len(results))
+        self.pace = (self.pace + latest) / 2 if self.pace else latest
+        yield from _unpack(chunk, results)
+
+    def _size(self, remaining: int) -> int:
+        """Return how many tasks to send: about `CHUNK_SECONDS` of work, and fewer toward the end."""
+        if self.chunk is not None:
+            return min(self.chunk, remaining)
+        if not self.pace:
+            return 1
+        fair = remaining // (2 * self.width)
+        return max(1, min(int(CHUNK_SECONDS / self.pace), fair, LARGEST_CHUNK))
+
+    def _reopen(self) -> None:
+        _close(self.executor, at_once=True)
+        self.executor = self.open_executor()
+        try:
+            self.executor.submit(os.getpid).result()
+        except BrokenExecutor as error:
+            hint = "worker processes die as they start; use one worker, or guard the script by __main__"
+            raise RunFailed("worker", hint) from error
+
+
+# --------------------------------------------------------------------------- what travels
+
+
+class _Chunk(NamedTuple):
+    indices: list[int]
+    payload: list[bytes]
+    breaks: int = 0
+    """How often it broke the executor while nothing else ran."""
+
+    def halves(self) -> tuple[_Chunk, _Chunk]:
+        middle = len(self.indices) // 2
+        return (
+            _Chunk(self.indices[:middle], self.payload[:middle]),
+            _Chunk(self.indices[middle:], self.payload[middle:]),
+        )
+
+
+def _pack_function(execute: Callable[[T], R]) -> bytes:
+    try:
+        return pickle.dumps(execute)
+    except Exception as error:
+        raise TypeError(f"{execute!r} must be a function at the top of a module, to be pickled") from error
+
+
+def _pack(tasks: Sequence[T], start: int, stop: int) -> tuple[_Chunk, list[tuple[int, Failure]]]:
+    """Pickle tasks one by one; one that cannot be pickled is a failure, and the others travel."""
+    chunk, failures = _Chunk([], []), []
+    for index in range(start, stop):
+        try:
+            packed = pickle.dumps(tasks[index])
+        except Exception as error:
+            failures.append((index, _failure(error, "task")))
+        else:
+            chunk.indices.append(index)
+            chunk.payload.append(packed)
+    return chunk, failures
+
+
+def _unpack(chunk: _Chunk, results: list[bytes]) -> Iterator[tuple[int, R | Failure]]:
+    for index, packed in zip(chunk.indices, results, strict=True):
+        try:
+            result: R | Failure = pickle.loads(packed)
+        except Exception as error:
+            result = _failure(error, "result")
+        yield index, result
+
+
+def _failure(error: BaseException, stage: str) -> Failure:
+    kind = type(error).__name__
+    below = error.__traceback__.tb_next if error.__traceback__ else None  # our own frame tells nothing
+    stack = "".join(traceback.format_exception(type(error), error, below))
+    if isinstance(error, RunFailed):
+        return Failure(error.stage, kind, error.reason, stack)
+    words = ""
+    with contextlib.suppress(Exception):  # an exception of a user's may not even be printable
+        words = one_line(str(error))
+    return Failure(stage, kind, words or kind, stack)
+
+
+# --------------------------------------------------------------------------- in the worker
+
+
+def _run_chunk(function: bytes, payload: list[bytes]) -> tuple[list[bytes], float]:
+    """Run the tasks of a chunk and return their pickled results, and the seconds that they took."""
+    started = time.perf_counter()
+    results = [_run_one(function, packed) for packed in payload]
+    return results, time.perf_counter() - started
+
+
+def _run_one(function: bytes, packed: bytes) -> bytes:
+    stage = "task"
+    try:
+        execute, task = pickle.loads(function), pickle.loads(packed)
+        stage = "run"
+        result = execute(task)
+        stage = "result"
+        return pickle.dumps(result)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too: a policy must not end the sweep
+        return pickle.dumps(_failure(error, stage))
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, use one thread, and end when the parent does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name, value in ONE_THREAD.items():
+        os.environ.setdefault(name, value)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    """Without this, workers of a killed parent wait for ever (cpython issue 111873)."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# --------------------------------------------------------------------------- the pool
+
+
+def _open_pool(width: int, modules: list[str]) -> ProcessPoolExecutor:
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(width, context, _start_worker)
+    forkserver.set_forkserver_preload(modules)  # loaded once for all workers, and for those of a new pool
+    with _one_thread():
+        forkserver.ensure_running()
+    return ProcessPoolExecutor(width, multiprocessing.get_context("forkserver"), _start_worker)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Ask for one BLAS thread a process while the fork server starts: it loads numpy before any worker."""
+    added = [name for name in ONE_THREAD if name not in os.environ]
+    os.environ.update({name: ONE_THREAD[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def _close(executor: Executor, *, at_once: bool) -> None:
+    if not at_once:
+        executor.shutdown()
+        return
+    # shutdown() waits for what runs, and before Python 3.14 nothing public ends it; workers own no files
+    processes = list((getattr(executor, "_processes", None) or {}).values())
+    executor.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.join(timeout=5)

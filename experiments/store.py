@@ -1,0 +1,421 @@
+"""Results on disk: a sweep that survives its own death, and tables that are whole or not there.
+
+A sweep is a folder: `manifest.json` says which plan it holds, `runs/part-<chunk>.parquet` holds the rows
+of a fixed stretch of that plan. A part's name and bytes follow from the plan and its rows alone, never
+from workers, order or clock; it appears by one rename, so what is there is whole, and resuming is the plan
+minus what is there. Parquet is written by pyarrow, which is imported when the first part is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from simulator.contracts import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Scalar = str | int | float | bool | None
+Row = Mapping[str, Scalar]
+
+FORMAT = "rewritelab sweep 1"
+"""First line of every manifest of ours; a new number when older folders can no longer be resumed."""
+RUN = "run"
+"""The column that a store adds: the run's place in the plan, the key that rows are sorted by."""
+TEMPORARY = ".tmp-"
+"""Readers of a folder of Parquet skip names that begin with a dot."""
+FEWEST_ROWS, MOST_ROWS, MOST_PARTS = 25, 250, 100
+
+
+class SweepStore:
+    """A sweep's folder, held by one driver; a context manager.
+
+    States: closed; open (locked, checked, manifest written); closed again. Rows go in by `add`, one by
+    one in any order, or by `write`, a chunk at a time.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there. Files of others in it are left alone.
+    plan_digest : str
+        Names the plan; a folder is resumed only by the plan that began it.
+    plan_size : int
+        Runs in the plan.
+    manifest : mapping
+        What a reader should know (versions, command, seed): one entry a session, as JSON.
+    columns : mapping of str to type, optional
+        Types (str, int, float, bool) of columns that every part has, even where all are None. Other
+        columns are typed by the part's own rows, and agree when they are read.
+    chunk_rows : int, optional
+        Runs a part; by default a function of `plan_size`.
+    fresh : bool
+        Remove the runs of an earlier plan first.
+
+    Raises
+    ------
+    InputError
+        On entering: the folder cannot be written, is held by another driver, holds another plan or
+        something that is not a sweep. Nothing has been changed then.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        plan_digest: str,
+        plan_size: int,
+        manifest: Mapping[str, object],
+        columns: Mapping[str, type] | None = None,
+        chunk_rows: int | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.folder, self.runs = Path(folder), Path(folder) / "runs"
+        self.size = plan_size
+        self.chunk_rows = chunk_rows or _chunk_rows(plan_size)
+        self.columns = {RUN: int, **(columns or {})}
+        self.plan: dict[str, object] = {
+            "digest": plan_digest,
+            "size": self.size,
+            "chunk_rows": self.chunk_rows,
+            "columns": {name: kind.__name__ for name, kind in self.columns.items()},
+        }
+        self.fresh = fresh
+        self.session: dict[str, object] = {"started": _now(), "ended": None, **manifest}
+        self.earlier: list[object] = []
+        """Sessions that came before this one."""
+        self._waiting: dict[int, dict[int, Row]] = {}
+        """Rows of parts that are not complete yet, by chunk and run."""
+        self._lock: IO[bytes] | None = None
+
+    # ----------------------------------------------------------------------- opening and closing
+
+    def __enter__(self) -> Self:
+        self._check()  # before anything is made, and again once nobody else can change it
+        with _writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _hold(self.folder)
+        try:
+            self.earlier = self._check()
+            self._prepare()
+        except BaseException:
+            self._lock.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self.session["ended"] = _now()
+            self._write_manifest()
+        finally:
+            if self._lock is not None:
+                self._lock.close()
+
+    def _check(self) -> list[object]:
+        """See that the folder is free, or ours with this plan; return the sessions that it has seen."""
+        found = _manifest_of(self.folder)
+        if found is None and self.runs.is_dir() and any(self.runs.iterdir()):
+            raise InputError(
+                "holds files, but no manifest.json says of what sweep",
+                where=str(self.runs),
+                expected="an empty or new folder",
+            )
+        if found is None or self.fresh:
+            return []
+        differing = [key for key, value in self.plan.items() if found["plan"].get(key) != value]
+        if differing:
+            raise InputError(
+                f"the folder holds the runs of another plan (its {', '.join(differing)} differs)",
+                where=str(self.folder),
+                expected="the experiment that began it, another folder, or --fresh to discard its runs",
+            )
+        return list(found["sessions"])
+
+    def _prepare(self) -> None:
+        """Clear away what a killed driver, or an earlier plan, left; we hold the lock."""
+        with _writing(self.runs):
+            self.runs.mkdir(exist_ok=True)
+            if not os.access(self.runs, os.W_OK):
+                raise PermissionError("no permission to write")
+            leavings = [*self.folder.glob(f"{TEMPORARY}*-manifest.json"), *self.runs.glob(f"{TEMPORARY}*")]
+            for path in leavings + (sorted(self.runs.glob("part-*.parquet")) if self.fresh else []):
+                path.unlink()
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        manifest = {"format": FORMAT, "plan": self.plan, "sessions": [*self.earlier, self.session]}
+        write_atomically(self.folder / "manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
+
+    # ----------------------------------------------------------------------- plan and rows
+
+    def missing(self) -> list[int]:
+        """Return the runs of the plan that no whole part holds, in order."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        lacking: list[int] = []
+        for chunk in range(-(-self.size // self.chunk_rows)):
+            runs = self._runs_of(chunk)
+            try:
+                whole = pq.read_metadata(self._path(chunk)).num_rows == len(runs)
+            except (OSError, pa.ArrowInvalid):  # not there, or hurt by others: to be written again
+                whole = False
+            if not whole:
+                lacking.extend(runs)
+        return lacking
+
+    def add(self, run: int, row: Row) -> None:
+        """Take in the row of one run; its part is written when the last of its rows has come.
+
+        Raises
+        ------
+        InputError
+            As `write`.
+        ValueError
+            If `run` is not of the plan.
+        """
+        if not 0 <= run < self.size:
+            raise ValueError(f"run {run} is not of a plan of {self.size}")
+        chunk = run // self.chunk_rows
+        rows = self._waiting.setdefault(chunk, {})
+        rows[run] = row
+        runs = self._runs_of(chunk)
+        if len(rows) == len(runs):
+            self.write(chunk, [rows[run] for run in runs])
+            del self._waiting[chunk]
+
+    def write(self, chunk: int, rows: Sequence[Row]) -> None:
+        """Write the part `chunk`: all of its rows, in the order of the plan.
+
+        Raises
+        ------
+        InputError
+            If a value does not fit its column, or the disk refuses.
+        ValueError
+            If the rows are not as many as the plan says, or hold a column of the store's own.
+        """
+        import pyarrow.parquet as pq
+
+        runs = self._runs_of(chunk)
+        if len(rows) != len(runs):
+            raise ValueError(f"part {chunk} has {len(runs)} runs, got {len(rows)} rows")
+        if any(RUN in row for row in rows):
+            raise ValueError(f"the column {RUN!r} is the store's")
+        keyed = [{RUN: run, **row} for run, row in zip(runs, rows, strict=True)]
+        table = _table(keyed, self.columns, where=self._path(chunk).name)
+        write_atomically(self._path(chunk), lambda path: pq.write_table(table, path, compression="zstd"))
+
+    def _runs_of(self, chunk: int) -> range:
+        start = chunk * self.chunk_rows
+        return range(start, min(start + self.chunk_rows, self.size))
+
+    def _path(self, chunk: int) -> Path:
+        return self.runs / f"part-{chunk:05d}.parquet"
+
+
+# --------------------------------------------------------------------------- reading
+
+
+def read_runs(folder: Path) -> pd.DataFrame:
+    """Return the rows that a sweep has so far, sorted by `run`, one column a name that any part has.
+
+    Raises
+    ------
+    InputError
+        If the folder is not a sweep's, or a part cannot be read or contradicts another.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    manifest = read_manifest(folder)
+    kinds = {"int": int, "float": float, "str": str, "bool": bool}
+    columns = {name: kinds[kind] for name, kind in manifest["plan"]["columns"].items()}
+    tables = [_table([], columns)]
+    for path in sorted((Path(folder) / "runs").glob("part-*.parquet")):
+        try:
+            tables.append(pq.ParquetFile(path).read())
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(
+                f"cannot be read ({error})", where=str(path), expected="a whole part; resume the sweep"
+            ) from error
+    try:
+        joined = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(f"parts contradict each other ({error})", where=str(folder)) from error
+    frame: pd.DataFrame = joined.sort_by(RUN).to_pandas()
+    return frame
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return a sweep's manifest: `format`, `plan`, and `sessions` with their wall-clock times.
+
+    Raises
+    ------
+    InputError
+        If the folder is not a sweep's.
+    """
+    found = _manifest_of(Path(folder))
+    if found is None:
+        raise InputError("there is no manifest.json", where=str(folder), expected="the folder of a sweep")
+    return found
+
+
+def _manifest_of(folder: Path) -> dict[str, Any] | None:
+    path = folder / "manifest.json"
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot be read ({error})", where=str(path), expected="the manifest of a sweep"
+        ) from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError("is not the manifest of a sweep", where=str(path), expected=f"format {FORMAT!r}")
+    return found
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def write_atomically(path: Path, content: bytes | Callable[[Path], object]) -> None:
+    """Make `path` hold `content` in one step: before it the old file, after it the new, never a part.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made if it is not there.
+    content : bytes or callable
+        The bytes, or a function that writes them to the path that it is given (same suffix as `path`).
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written; nothing is left behind.
+    """
+    path = Path(path)
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if isinstance(content, bytes):
+                temporary.write_bytes(content)
+            else:
+                content(temporary)
+            _flush(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _flush(path.parent)
+
+
+def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write each table to `<folder>/<name>.parquet`: all of them, or none.
+
+    A folder that holds nothing but Parquet files is replaced whole; anything else in it is not ours.
+
+    Raises
+    ------
+    InputError
+        If the folder holds other files, or cannot be written; what was there is then as it was.
+    """
+    folder = Path(folder)
+    with _writing(folder):
+        strangers = [p.name for p in folder.iterdir() if p.suffix != ".parquet"] if folder.exists() else []
+        if strangers:
+            raise InputError(
+                f"holds {min(strangers)!r}, which is not a table",
+                where=str(folder),
+                expected="a new folder, or one that holds only tables",
+            )
+        staged = folder.with_name(f"{TEMPORARY}{os.getpid()}-{folder.name}")
+        old = folder.with_name(f"{TEMPORARY}{os.getpid()}-old-{folder.name}")
+        try:
+            staged.mkdir(parents=True)
+            for name, table in tables.items():
+                path = staged / f"{name}.parquet"
+                table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
+                _flush(path)
+            _flush(staged)
+            if folder.exists():
+                folder.rename(old)
+            staged.rename(folder)
+            _flush(folder.parent)
+        finally:
+            if old.exists() and not folder.exists():
+                old.rename(folder)
+            shutil.rmtree(staged, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Tell a disk that refuses as one line."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"cannot be written ({error.strerror or error})", where=str(path), expected="a folder to write in"
+        ) from error
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _hold(folder: Path) -> IO[bytes]:
+    """Lock the folder until the file that is returned is closed; the kernel does so for a killed driver."""
+    import fcntl
+
+    path = folder / ".lock"
+    with _writing(folder):
+        lock = path.open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise InputError(
+            "another sweep is writing here",
+            where=str(folder),
+            expected="another folder, or its end",
+        ) from error
+    return lock
+
+
+def _table(rows: Sequence[Row], columns: Mapping[str, type], where: str = "") -> pa.Table:
+    """Return rows as a table: declared columns first and of their type, then others as they first appear."""
+    import pyarrow as pa
+
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
+    arrays = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        kind = columns.get(name)
+        try:
+            if kind is int and any(isinstance(value, float) for value in values):
+                raise TypeError("a float in a column of whole numbers")  # pyarrow would cut it silently
+            arrays[name] = pa.array(values, type=types[kind] if kind else None)
+        except (TypeError, ValueError, OverflowError) as error:
+            expected = f"{kind.__name__} or None" if kind else "values of one kind"
+            raise InputError(f"column {name!r}: {error}", where=where, expected=expected) from error
+    return pa.table(arrays)
+
+
+def _chunk_rows(plan_size: int) -> int:
+    return min(MOST_ROWS, max(FEWEST_ROWS, -(-plan_size // MOST_PARTS)))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

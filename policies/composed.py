@@ -1,0 +1,131 @@
+"""`ComposedPolicy`: a policy as a composition of parts.
+
+Trigger, selector, replacement, admission and gates are values; here is only the order in which they
+are asked. `naive` and `guarded` are two compositions of one class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from policies.admission import Admission, AdmissionTerms
+from policies.replacements import ReplacementRule
+from policies.selectors import Selector, Unit
+from policies.triggers import Trigger
+from simulator.contracts import ACCEPTED, Bound, Brief, Component, Gate, Lesson, Policy, Proposal, Terms, Verdict
+from simulator.plan import Evict, Operation, RewritePlan
+from simulator.view import Gauge, View
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a composed policy is made of. `trigger` None never fires."""
+
+    trigger: Trigger | None
+    selector: Selector
+    replacement: ReplacementRule
+    admission: AdmissionTerms
+    gates: tuple[Gate, ...]
+
+
+class ComposedPolicy(Policy):
+    """A policy made of parts.
+
+    Parameters
+    ----------
+    name : str
+    terms : Terms
+        What the policy declares to the engine.
+    parts : Parts
+        What it asks when it decides.
+    """
+
+    def __init__(self, name: str, terms: Terms, parts: Parts) -> None:
+        self.name = name
+        self.terms = terms
+        self.parts = parts
+        self.begin(Brief(window=1))
+
+    def begin(self, brief: Brief) -> None:
+        """Forget the last run."""
+        self._brief = brief
+        self._level: int | None = None
+        self._admission = Admission(self.parts.admission, self.parts.replacement.ratio)
+
+    def check(self, gauge: Gauge) -> bool:
+        """Ask the trigger."""
+        trigger = self.parts.trigger
+        return trigger is not None and trigger.fires(gauge, self._level)
+
+    def admit(self, gauge: Gauge) -> Verdict:
+        """Ask the gates for their cheapest bound."""
+        if not self.parts.gates:
+            return ACCEPTED
+        cost, measurement = self._own_costs(gauge.tokens)
+        charges = self.terms.charges
+        freeable = self._admission.freeable(gauge, evicts_dead=self.parts.selector.dead_first)
+        bound = Bound(
+            freeable,
+            cost if Component.RATIONALE in charges else 0,
+            measurement if Component.MEASUREMENT in charges else 0,
+        )
+        return _first_refusal(gate.admit(bound) for gate in self.parts.gates)
+
+    def propose(self, view: View) -> RewritePlan:
+        """Evict what is dead, then replace the best units, until the target is met."""
+        parts = self.parts
+        need = self._need(view.gauge)
+        dead = parts.selector.dead(view, need)
+        saving = sum(item.tokens for item in dead)
+        operations: list[Operation] = [Evict(item.id) for item in dead]
+        left = None if need is None else need - saving
+        for unit in self._chosen(parts.selector.units(view, parts.replacement, self._brief), left):
+            operations.extend(parts.replacement.operation(unit.items))
+            saving += unit.saving
+        return RewritePlan(tuple(operations), saving)
+
+    def judge(self, proposal: Proposal) -> Verdict:
+        """Ask the gates, in order."""
+        return _first_refusal(gate.judge(proposal) for gate in self.parts.gates)
+
+    def learn(self, lesson: Lesson) -> None:
+        """Remember the level for the trigger and the ratios for the admission."""
+        self._level = lesson.tokens
+        self._admission.learn(lesson)
+
+    def _own_costs(self, tokens: int) -> tuple[int, int]:
+        """Return what this policy's rationale and measurement will take, as far as it knows."""
+        estimate, cap = self._brief.rationale_estimate, self.terms.rationale_cap
+        rationale = (estimate if cap is None else min(estimate, cap)) if self.terms.deliberates else 0
+        return rationale, self._brief.measurement(self.terms.measurement, tokens)
+
+    def _need(self, gauge: Gauge) -> int | None:
+        """Return the tokens to free for the target, its own costs included; None aims at nothing."""
+        target = self.parts.trigger.target(gauge) if self.parts.trigger else None
+        return None if target is None else gauge.tokens + sum(self._own_costs(gauge.tokens)) - target
+
+    def _chosen(self, units: list[Unit], need: int | None) -> list[Unit]:
+        """Return the first units within the limit of spans, until the need is met."""
+        limit = self.parts.selector.limit
+        chosen: list[Unit] = []
+        spans = 0
+        for unit in units:
+            if need is not None and need <= 0:
+                break
+            if limit is not None and spans + len(unit.items) > limit:
+                continue
+            chosen.append(unit)
+            spans += len(unit.items)
+            if need is not None:
+                need -= unit.saving
+        return chosen
+
+
+def _first_refusal(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the first refusal, or else the last word."""
+    last = ACCEPTED
+    for last in verdicts:
+        if not last.accepted:
+            break
+    return last

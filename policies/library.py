@@ -1,0 +1,104 @@
+"""Policies by reference: a name in the catalogue, the path of a file, or a class of one's own.
+
+A class is named `package.module:Class`, on the command line or as `class` in a policy file, or is
+registered in the entry-point group `rewritelab.policies`. An import error is shown, never swallowed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from simulator.catalogue import Entry, names, overridden, read_entry, validated
+from simulator.contracts import InputError, Policy, Terms, nearest_name
+
+CATALOGUE = Path(__file__).parent / "catalogue"
+GROUP = "rewritelab.policies"
+
+
+def policy_names() -> list[str]:
+    """Return the names in the catalogue and of registered entry points, sorted."""
+    return sorted({*names(CATALOGUE), *(point.name for point in metadata.entry_points(group=GROUP))})
+
+
+def read_policy(reference: str) -> Entry:
+    """Return the file of a policy: name, path and data. Raises InputError."""
+    return read_entry("policy", reference, CATALOGUE, not_inherited=("summary", "source"))
+
+
+def load_policy(reference: str, overrides: Mapping[str, object] | None = None) -> Policy:
+    """Return a policy, ready to run.
+
+    Parameters
+    ----------
+    reference : str
+        Name, path of a TOML file, or `package.module:Class`.
+    overrides : mapping, optional
+        Values by dotted path, laid over a file's data.
+
+    Raises
+    ------
+    InputError
+        There is no such policy, its file is wrong, or its class cannot be made.
+
+    >>> load_policy("guarded").name
+    'guarded'
+    """
+    from policies.schema import PolicyFile
+
+    overrides = overrides or {}
+    if ":" in reference and not reference.endswith(".toml"):
+        return _instance(reference, reference, overrides)
+    points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    if reference in points and reference not in names(CATALOGUE):
+        return _instance(points[reference].value, reference, overrides)
+    entry = read_policy(reference)
+    data = overridden(entry.data, overrides)
+    file = validated(PolicyFile, data, str(entry.path) if not overrides else f"{entry.path} with overrides")
+    if file.class_ is not None:
+        return _instance(file.class_, f"{entry.path}: class", {}, name=entry.name)
+    return file.policy(entry.name)
+
+
+def resolved(reference: str) -> dict[str, object]:
+    """Return a policy file's data with every default."""
+    from policies.schema import PolicyFile
+
+    entry = read_policy(reference)
+    return validated(PolicyFile, entry.data, str(entry.path)).model_dump(mode="json", by_alias=True)
+
+
+def _instance(target: str, where: str, overrides: Mapping[str, object], name: str = "") -> Policy:
+    if overrides:
+        raise InputError("a policy class takes no overrides", where=where, expected="a policy file")
+    module_name, _, class_name = target.partition(":")
+    if not module_name or not class_name:
+        raise InputError(f"{target!r} names no class", where=where, expected="package.module:Class")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as fault:
+        raise InputError(
+            f"{module_name!r} does not import: {type(fault).__name__}: {fault}", where=where
+        ) from fault
+    made = getattr(module, class_name, None)
+    if not isinstance(made, type):
+        raise InputError(
+            f"{module_name} has no class {class_name!r}", where=where, nearest=nearest_name(class_name, dir(module))
+        )
+    try:
+        policy = made()
+    except Exception as fault:
+        raise InputError(f"{target} cannot be made: {type(fault).__name__}: {fault}", where=where) from fault
+    missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
+    if missing or not isinstance(getattr(policy, "terms", None), Terms):
+        lack = ", ".join(missing) or "terms"
+        raise InputError(f"{target} is not a policy: no {lack}", where=where, expected="the Policy protocol")
+    if name:
+        policy.name = name
+    return policy  # type: ignore[no-any-return]
+
+
+METHODS = ("begin", "check", "admit", "propose", "judge", "learn")
+"""What the engine calls."""

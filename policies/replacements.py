@@ -1,0 +1,54 @@
+"""Replacements: what a policy puts in the place of a span, and what it believes that will save."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from simulator.contracts import Brief
+from simulator.plan import Evict, Fold, Mask, Operation, Summarise
+from simulator.view import Item
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacementRule:
+    """How selected spans are replaced, and the policy's belief in the size of the result.
+
+    Attributes
+    ----------
+    kind : a summary by a model, a placeholder, or nothing.
+    ratio, ratio_per_pass : believed share that a summary keeps, and how it grows with each pass.
+    cap : most tokens asked for in one summary; None leaves it to the model.
+    placeholder : tokens of a placeholder.
+    fold_pairs : spans of one call that are selected together become one summary.
+    """
+
+    kind: Literal["summary", "mask", "evict"] = "summary"
+    ratio: float = 0.30
+    ratio_per_pass: float = 0.45
+    cap: int | None = None
+    placeholder: int = 12
+    fold_pairs: bool = True
+
+    def believed_size(self, items: Sequence[Item], brief: Brief) -> int:
+        """Return the tokens that the policy expects in the place of these items."""
+        if self.kind == "evict":
+            return 0
+        if self.kind == "mask":
+            return self.placeholder * len(items)
+        left = round(
+            sum(min(self.ratio + self.ratio_per_pass * item.passes, 1.0) * item.tokens for item in items)
+        )
+        limits = [limit for limit in (self.cap, brief.summary_cap) if limit is not None]
+        return max(brief.summary_floor, min([left, *limits]))
+
+    def operation(self, items: Sequence[Item]) -> tuple[Operation, ...]:
+        """Return what to do with one unit of items."""
+        if self.kind == "evict":
+            return tuple(Evict(item.id) for item in items)
+        if self.kind == "mask":
+            return tuple(Mask(item.id, self.placeholder) for item in items)
+        if len(items) == 1:
+            return (Summarise(items[0].id),)
+        return (Fold(tuple(item.id for item in items)),)

@@ -1,0 +1,251 @@
+"""`Context`: the ordered working set, with its true count at hand.
+
+Spans come in by `append`, leave by `apply` (a committed rewrite) or `remove` (retirement, out of
+band). The count, the totals and the index of references are kept up to date at each change, so
+that a turn's cost does not grow with the context; a rewrite may be linear in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from simulator.spans import Kind, Span
+
+
+class Replacement(NamedTuple):
+    """One staged operation: these spans go, and this one (or nothing) takes their place."""
+
+    sources: tuple[int, ...]
+    span: Span | None
+
+
+class Snapshot(NamedTuple):
+    """Everything that a refused rewrite must leave as it was."""
+
+    spans: tuple[Span, ...]
+    immutable: frozenset[int]
+    protected: frozenset[int]
+    closed: frozenset[int]
+    cited_by: tuple[tuple[int, tuple[int, ...]], ...]
+    totals: tuple[tuple[str, int], ...]
+
+
+class Context:
+    """The working set of one agent.
+
+    Attributes
+    ----------
+    tokens : true count of all spans.
+    peak : highest true count at any instant since it was last set.
+    by_kind : tokens by kind.
+    dead_tokens : tokens of subgoals that are closed and hold nothing tagged needed.
+    immutable : ids that no operation may touch before the turn ends.
+    protected : ids that no operation may touch as long as they live.
+    version : grows by one with each committed change of what already stood.
+    """
+
+    __slots__ = (
+        "_cited_by",
+        "_needed",
+        "_spans",
+        "_subgoal_tokens",
+        "by_kind",
+        "closed",
+        "dead_tokens",
+        "immutable",
+        "peak",
+        "protected",
+        "tokens",
+        "version",
+    )
+
+    def __init__(self) -> None:
+        self._spans: dict[int, Span] = {}
+        self._subgoal_tokens: dict[int, int] = {}
+        self._needed: dict[int, int] = {}
+        self._cited_by: dict[int, list[int]] = {}
+        self.tokens = 0
+        self.peak = 0
+        self.by_kind: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self.dead_tokens = 0
+        self.closed: set[int] = set()
+        self.immutable: set[int] = set()
+        self.protected: set[int] = set()
+        self.version = 0
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def __iter__(self) -> Iterator[Span]:
+        return iter(self._spans.values())
+
+    def __reversed__(self) -> Iterator[Span]:
+        return reversed(self._spans.values())
+
+    def __contains__(self, identity: int) -> bool:
+        return identity in self._spans
+
+    def __getitem__(self, identity: int) -> Span:
+        return self._spans[identity]
+
+    def append(self, span: Span) -> None:
+        """Put a span at the end. Raises ValueError on a repeated id."""
+        if span.id in self._spans:
+            raise ValueError(f"span {span.id} is already in the context")
+        self._spans[span.id] = span
+        self._count(span)
+
+    def cited_by(self, identity: int) -> tuple[int, ...]:
+        """Return the ids of the spans in the context that cite this one."""
+        return tuple(self._cited_by.get(identity, ()))
+
+    def is_dead(self, span: Span) -> bool:
+        """Whether the span's subgoal is closed and nothing of that subgoal is tagged needed."""
+        return span.subgoal in self.closed and not self._needed.get(span.subgoal or 0, 0)
+
+    def close(self, subgoal: int) -> None:
+        """Note that a subgoal is complete."""
+        if subgoal in self.closed:
+            return
+        self.closed.add(subgoal)
+        if not self._needed.get(subgoal, 0):
+            self.dead_tokens += self._subgoal_tokens.get(subgoal, 0)
+
+    def end_turn(self) -> None:
+        """Lift the marks that hold for one turn."""
+        self.immutable.clear()
+
+    def prefix_before(self, identities: Iterable[int]) -> int:
+        """Return the tokens before the first of these spans: what a prompt cache may keep.
+
+        Walks from the end, so that what is near the end costs little.
+        """
+        wanted = set(identities)
+        behind = 0
+        for span in reversed(self._spans.values()):
+            if not wanted:
+                break
+            behind += span.tokens
+            wanted.discard(span.id)
+        return self.tokens - behind
+
+    def remove(self, identities: Iterable[int]) -> int:
+        """Remove spans whole and return their tokens."""
+        gone = 0
+        for identity in identities:
+            gone += self._discard(identity).tokens
+        self.version += 1
+        return gone
+
+    def apply(self, replacements: Iterable[Replacement]) -> int:
+        """Swap all staged operations in at once; return removed minus inserted tokens.
+
+        A replacement stands where the first of its sources stood. Raises KeyError, with the
+        context unchanged, when a source is gone.
+        """
+        staged = list(replacements)
+        at: dict[int, Span] = {}
+        going: set[int] = set()
+        for replacement in staged:
+            going.update(replacement.sources)
+        missing = going - self._spans.keys()
+        if missing:
+            raise KeyError(f"spans {sorted(missing)} are no longer in the context")
+        places = {identity: place for place, identity in enumerate(self._spans)} if staged else {}
+        for replacement in staged:
+            if replacement.span is not None:
+                at[min(replacement.sources, key=places.__getitem__)] = replacement.span
+        before = self.tokens
+        kept = self._spans
+        order: list[Span] = []
+        for identity, span in kept.items():
+            if identity in at:
+                order.append(at[identity])
+            if identity not in going:
+                order.append(span)
+        for identity in going:
+            self._discard(identity)
+        for span in at.values():
+            self._count(span)
+        self._spans = {span.id: span for span in order}
+        self.version += 1
+        return before - self.tokens
+
+    def snapshot(self) -> Snapshot:
+        """Return content, order, marks, index and totals, for comparison."""
+        totals = {str(kind): tokens for kind, tokens in self.by_kind.items() if tokens}
+        totals |= {"tokens": self.tokens, "dead": self.dead_tokens}
+        totals |= {f"subgoal {goal}": tokens for goal, tokens in self._subgoal_tokens.items() if tokens}
+        index = {identity: tuple(sorted(citing)) for identity, citing in self._cited_by.items() if citing}
+        return Snapshot(
+            tuple(self._spans.values()),
+            frozenset(self.immutable),
+            frozenset(self.protected),
+            frozenset(self.closed),
+            tuple(sorted(index.items())),
+            tuple(sorted(totals.items())),
+        )
+
+    def recount(self) -> int:
+        """Count all again from the spans; raise ValueError with both numbers where a total is off."""
+        tokens = sum(span.tokens for span in self)
+        by_kind = Counter[Kind]()
+        for span in self:
+            by_kind[span.kind] += span.tokens
+        dead = sum(span.tokens for span in self if self.is_dead(span))
+        for name, kept, counted in (
+            ("tokens", self.tokens, tokens),
+            ("dead tokens", self.dead_tokens, dead),
+            *((f"{kind} tokens", self.by_kind[kind], by_kind[kind]) for kind in Kind),
+        ):
+            if kept != counted:
+                raise ValueError(f"the context says {kept} {name}, its spans say {counted}")
+        return tokens
+
+    def _count(self, span: Span) -> None:
+        tokens = span.tokens
+        self.tokens += tokens
+        if self.tokens > self.peak:
+            self.peak = self.tokens
+        self.by_kind[span.kind] += tokens
+        goal = span.subgoal
+        if goal is not None:
+            totals = self._subgoal_tokens
+            totals[goal] = totals.get(goal, 0) + tokens
+            if goal in self.closed:
+                self._count_late(goal, span)
+            elif span.needed:
+                self._needed[goal] = self._needed.get(goal, 0) + 1
+        for antecedent in span.cites:
+            self._cited_by.setdefault(antecedent, []).append(span.id)
+
+    def _count_late(self, goal: int, span: Span) -> None:
+        """Count a span that joins a closed subgoal; one that is needed brings the rest back to life."""
+        needed = self._needed.get(goal, 0)
+        if span.needed:
+            if not needed:
+                self.dead_tokens -= self._subgoal_tokens[goal] - span.tokens
+            self._needed[goal] = needed + 1
+        elif not needed:
+            self.dead_tokens += span.tokens
+
+    def _discard(self, identity: int) -> Span:
+        span = self._spans.pop(identity)
+        self.tokens -= span.tokens
+        self.by_kind[span.kind] -= span.tokens
+        goal = span.subgoal
+        if goal is not None:
+            self._subgoal_tokens[goal] -= span.tokens
+            if goal in self.closed and not self._needed.get(goal, 0):
+                self.dead_tokens -= span.tokens
+            if span.needed:
+                self._needed[goal] -= 1
+                if not self._needed[goal] and goal in self.closed:
+                    self.dead_tokens += self._subgoal_tokens[goal]
+        for antecedent in span.cites:
+            self._cited_by[antecedent].remove(identity)
+        self.immutable.discard(identity)
+        self.protected.discard(identity)
+        return span

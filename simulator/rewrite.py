@@ -1,0 +1,470 @@
+"""The rewrite transaction: check -> admit -> deliberate -> propose -> replace -> gate -> commit ->
+measure -> settle.
+
+One generator over plain functions, one a phase. A phase returns None to go on or an `Ending`;
+seconds that it spends are waited for before the next phase begins. Until *commit* nothing of the
+context changes but what the policy itself emits: a refusal leaves the rest as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple, TypeVar
+
+import simpy
+
+from simulator.cognition import OWN_RECORDS, Cognition
+from simulator.context import Context, Replacement
+from simulator.contracts import Component, Lesson, MeasurementPlan, Policy, Proposal, RunFailed, Terms, Verdict
+from simulator.ledger import COMMITTED, Account, Ledger, Outcome, RewriteEntry
+from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
+from simulator.provider import Provider, Purpose
+from simulator.setting import Setting
+from simulator.spans import Kind, Provenance, Span
+from simulator.streams import Streams
+from simulator.view import Gauge, believed, look
+
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+class Ending(NamedTuple):
+    """How an attempt ended, where, and why."""
+
+    outcome: Outcome
+    stage: str
+    reason: str = ""
+
+
+class Workspace:
+    """All that belongs to one agent and that a rewrite works on.
+
+    Attributes
+    ----------
+    window : tokens, at this moment.
+    turn : number of the current turn.
+    asking : the policy's method that is being called, or empty: whose fault an error is.
+    strikes : attempts in a row that came to nothing.
+    out_of_band : tokens that a supervisor has removed so far.
+    arrived : tokens that the world has brought so far.
+    """
+
+    def __init__(self, env: simpy.Environment, setting: Setting, policy: Policy, streams: Streams) -> None:
+        self.env = env
+        self.setting = setting
+        self.policy = policy
+        self.terms: Terms = policy.terms
+        self.streams = streams
+        self.context = Context()
+        self.ledger = Ledger()
+        self.provider = Provider(setting.provider)
+        self.cognition = Cognition(setting.laws)
+        self.window = setting.window
+        self.turn = 0
+        self.asking = ""
+        self.artifacts: list[int] = []
+        self.attempts = 0
+        self.strikes = 0
+        self.commits_since_full = 0
+        self.ambiguous_spans = 0
+        self.requests_since_rewrite = 0
+        self.quota_tokens = 0
+        self._made = 0
+
+    def new_id(self) -> int:
+        """Return an id for a span that is made during the run."""
+        self._made -= 1
+        return self._made
+
+    def believed_tokens(self) -> int:
+        """Return the policy's count of the context."""
+        return believed(self.context.tokens, self.terms.counter_ratio)
+
+
+class Attempt:
+    """One rewrite under way: what was seen, emitted, staged and spent so far."""
+
+    def __init__(self, work: Workspace, gauge: Gauge) -> None:
+        self.gauge = gauge
+        self.number = work.attempts
+        self.started = work.env.now
+        self.before = work.context.tokens
+        self.arrived_before = work.ledger.accounts[Account.ARRIVED]
+        self.out_of_band_before = work.ledger.accounts[Account.OUT_OF_BAND]
+        self.emitted = dict.fromkeys(Component, 0)
+        self.claimed = dict.fromkeys(Component, 0)
+        self.own_ids: list[int] = []
+        self.quality = work.cognition.decision_quality
+        self.plan = RewritePlan()
+        self.sources: list[Span] = []
+        self.staged: list[Replacement] = []
+        self.freed = 0
+        self.measurement_bound = 0
+        self.seconds: dict[str, float] = {}
+
+    def staged_saving(self) -> int:
+        """Return the tokens that the staged operations remove minus what replaces them."""
+        inserted = sum(replacement.span.tokens for replacement in self.staged if replacement.span)
+        return sum(span.tokens for span in self.sources) - inserted
+
+    def summarised(self) -> list[Span]:
+        """Return the sources that a model has read to write something in their place."""
+        by_id = {span.id: span for span in self.sources}
+        return [
+            by_id[identity]
+            for operation in self.plan.operations
+            if isinstance(operation, Summarise | Fold)
+            for identity in operation.sources
+        ]
+
+
+Phase = Callable[[Workspace, Attempt], Ending | None]
+
+
+def transaction(work: Workspace, gauge: Gauge) -> Generator[simpy.Event, object, Ending]:
+    """Run one attempt from *admit* to *settle*; *check* has fired with this gauge."""
+    work.attempts += 1
+    attempt = Attempt(work, gauge)
+    ending = Ending(Outcome.COMMITTED, "settle")
+    for phase in PHASES:
+        ended = phase(work, attempt)
+        seconds = attempt.seconds.get(phase.__name__, 0.0)
+        if seconds:
+            yield work.env.timeout(seconds)
+        if ended is not None:
+            ending = ended
+            break
+    return settle(work, attempt, ending)
+
+
+def admit(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Ask for the cheapest bound, before anything is emitted."""
+    verdict = ask(work, "admit", work.policy.admit, attempt.gauge)
+    if not isinstance(verdict, Verdict):
+        raise RunFailed("admit", f"policy returned {type(verdict).__name__}, expected a Verdict")
+    if not verdict.accepted:
+        return Ending(Outcome.REFUSED, "admit", verdict.reason)
+    if work.terms.deliberates and work.context.tokens > work.window and not work.terms.endless_window:
+        return Ending(
+            Outcome.INFEASIBLE, "admit", f"the request of {work.context.tokens} tokens exceeds {work.window}"
+        )
+    return None
+
+
+def deliberate(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Let the planner write its rationale into the context, before anything is applied."""
+    if not work.terms.deliberates:
+        return None
+    occupancy = work.context.tokens / work.window
+    tokens, attempt.quality = work.cognition.rationale(occupancy, work.terms.rationale_cap)
+    if tokens:
+        attempt.seconds["deliberate"] = work.provider.continue_prompt(
+            work.env.now, work.context.tokens, tokens, Purpose.RATIONALE
+        )
+        emit(work, attempt, Component.RATIONALE, Kind.RATIONALE, tokens)
+    return None
+
+
+def propose(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Let the policy choose spans; its estimate is recorded as belief."""
+    error_gain, normal = work.setting.laws.quality, None
+    if error_gain.error_gain and attempt.quality < 1:
+        normal = work.streams.normal(f"judgement {attempt.number}")
+    view = look(
+        work.context,
+        attempt.gauge,
+        work.terms.counter_ratio,
+        unseen=attempt.own_ids,
+        judgement=None
+        if normal is None
+        else lambda place: error_gain.estimate_factor(attempt.quality, normal[place]),
+    )
+    plan = ask(work, "propose", work.policy.propose, view)
+    if not isinstance(plan, RewritePlan):
+        raise RunFailed("propose", f"policy returned {type(plan).__name__}, expected a RewritePlan")
+    attempt.plan = plan
+    attempt.sources = checked_sources(work.context, plan)
+    return None
+
+
+def replace(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Ask for the replacements and stage them outside the window."""
+    read = attempt.summarised()
+    if read:
+        reading = sum(span.tokens for span in read)
+        if reading > work.window and not work.terms.endless_window:
+            return Ending(Outcome.INFEASIBLE, "replace", f"{reading} tokens to summarise exceed {work.window}")
+        failures = work.streams.uniform(f"replacement failure {attempt.number}")
+        for attempt_of_request in range(work.terms.retries + 1):
+            failed = failures[attempt_of_request] < work.setting.provider.failure_share
+            if failed:
+                _spend(attempt, "replace", work.provider.fresh_prompt(reading, 0, Purpose.REPLACEMENT))
+            else:
+                break
+        if failed:
+            return Ending(Outcome.FAILED, "replace", f"no replacement after {work.terms.retries + 1} requests")
+    attempt.staged = [stage(work, operation) for operation in attempt.plan.operations]
+    if read:
+        writing = sum(
+            replacement.span.tokens
+            for replacement in attempt.staged
+            if replacement.span and replacement.span.kind is Kind.SUMMARY
+        )
+        _spend(attempt, "replace", work.provider.fresh_prompt(reading, writing, Purpose.REPLACEMENT))
+    return None
+
+
+def gate(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Show the policy's gates the exact figures; they accept or refuse."""
+    context, terms = work.context, work.terms
+    freed = attempt.staged_saving()
+    attempt.measurement_bound = _measurement(work, attempt, context.tokens - freed)
+    touched = [span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected]
+    in_window = context.tokens - attempt.before - _arrived(work, attempt) + _out_of_band(work, attempt)
+    proposal = Proposal(
+        freed=freed,
+        rewrite_cost=attempt.claimed[Component.RATIONALE],
+        measurement_cost=attempt.measurement_bound if Component.MEASUREMENT in terms.charges else 0,
+        unattributed=in_window - sum(attempt.emitted.values()),
+        touched_own_substrate=bool(touched),
+        slack=work.window - work.setting.output_reserve - context.tokens,
+        believed_saving=attempt.plan.believed_saving,
+        believed_freed=believed(freed, terms.counter_ratio),
+    )
+    verdict = ask(work, "judge", work.policy.judge, proposal)
+    if not isinstance(verdict, Verdict):
+        raise RunFailed("judge", f"policy returned {type(verdict).__name__}, expected a Verdict")
+    if not verdict.accepted:
+        return Ending(Outcome.REFUSED, "gate", verdict.reason)
+    if touched:
+        return Ending(Outcome.REFUSED, "gate", f"the marks of spans {touched[:5]} hold without a gate")
+    return None
+
+
+def commit(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Swap the staged replacements in, all at once."""
+    context = work.context
+    gone = [span.id for span in attempt.sources if span.id not in context]
+    if gone:
+        return Ending(Outcome.CONFLICTED, "commit", f"spans {gone[:5]} left the context meanwhile")
+    if attempt.staged:
+        work.provider.keep_prefix(context.prefix_before(span.id for span in attempt.sources))
+        attempt.freed = context.apply(attempt.staged)
+    work.ledger.post(Account.FREED, attempt.freed)
+    work.cognition.lose(attempt.summarised())
+    work.requests_since_rewrite = 0
+    return None
+
+
+def measure(work: Workspace, attempt: Attempt) -> Ending | None:
+    """Confirm the new count; the trace of it enters the context."""
+    count = work.context.tokens
+    tokens = _measurement(work, attempt, count)
+    if tokens > attempt.measurement_bound:
+        raise RunFailed("measure", f"measured {tokens} tokens, the gate was told {attempt.measurement_bound}")
+    if _is_full(work):
+        _spend(attempt, "measure", work.setting.laws.measurement.seconds_per_token * count)
+        work.commits_since_full = work.ambiguous_spans = 0
+    else:
+        work.commits_since_full += 1
+        if work.terms.counter_ratio != 1:
+            work.ambiguous_spans += len(attempt.staged)
+    emit(work, attempt, Component.MEASUREMENT, Kind.TRACE, tokens)
+    return None
+
+
+PHASES: tuple[Phase, ...] = (admit, deliberate, propose, replace, gate, commit, measure)
+
+
+def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
+    """Close the attempt: audit its identities, record believed beside true net, teach the policy."""
+    entry = work.ledger.settle
+    emitted, context = attempt.emitted, work.context
+    cost, measured = emitted[Component.RATIONALE], emitted[Component.MEASUREMENT]
+    net = attempt.freed - cost - measured
+    committed = ending.outcome is Outcome.COMMITTED
+    if committed and net <= 0:
+        ending = Ending(Outcome.WITHOUT_EFFECT, ending.stage, ending.reason)
+    read = attempt.summarised()
+    summaries = sum(
+        replacement.span.tokens
+        for replacement in attempt.staged
+        if replacement.span and replacement.span.kind is Kind.SUMMARY
+    )
+    own = [span for span in attempt.sources if span.kind in OWN_RECORDS or span.provenance is Provenance.POLICY]
+    believed_saving = attempt.plan.believed_saving if committed else 0
+    entry(
+        RewriteEntry(
+            turn=work.turn,
+            time_s=attempt.started,
+            trigger=attempt.gauge.point.value,
+            tokens_before=attempt.before,
+            tokens_after=context.tokens,
+            occupancy_before_pct=100 * attempt.before / work.window,
+            occupancy_after_pct=100 * context.tokens / work.window,
+            estimated_saving=attempt.plan.believed_saving,
+            freed=attempt.freed,
+            rewrite_cost=cost,
+            measurement_cost=measured,
+            arrivals_during=_arrived(work, attempt),
+            tombstones=0,
+            reinjected=0,
+            out_of_band_during=_out_of_band(work, attempt),
+            net=net,
+            believed_net=believed_saving - sum(attempt.claimed.values()),
+            rewrite_seconds=work.env.now - attempt.started,
+            outcome=ending.outcome.value,
+            stage=ending.stage,
+            reason=ending.reason,
+            selected=len(attempt.sources),
+            selected_tokens=sum(span.tokens for span in attempt.sources),
+            own_selected=len(own),
+            own_selected_tokens=sum(span.tokens for span in own),
+            summaries_tokens=summaries,
+            measured_error=work.believed_tokens() - context.tokens,
+            decision_quality=attempt.quality,
+            deliberate_seconds=attempt.seconds.get("deliberate", 0.0),
+            replace_seconds=attempt.seconds.get("replace", 0.0),
+            measure_seconds=attempt.seconds.get("measure", 0.0),
+        )
+    )
+    work.strikes = 0 if ending.outcome in COMMITTED else work.strikes + 1
+    lesson = Lesson(
+        ending.outcome.value,
+        ending.stage,
+        sum(span.tokens for span in read) if attempt.staged else 0,
+        summaries,
+        work.believed_tokens(),
+    )
+    ask(work, "learn", work.policy.learn, lesson)
+    return ending
+
+
+# --------------------------------------------------------------------------- steps of the phases
+
+
+def ask(work: Workspace, method: str, call: Callable[[Question], Answer], question: Question) -> Answer:
+    """Call a method of the policy; while it runs, an error is the policy's."""
+    work.asking = method
+    answer = call(question)
+    work.asking = ""
+    return answer
+
+
+def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, tokens: int) -> None:
+    """Put what the policy writes into the window, charged to the rewrite or to the system account."""
+    if not tokens:
+        return
+    if work.setting.charged_to == "separate":
+        work.quota_tokens += tokens
+        return
+    span = Span(work.new_id(), kind, tokens, work.turn, Provenance.POLICY, content_class="prose")
+    work.context.append(span)
+    work.artifacts.append(span.id)
+    attempt.own_ids.append(span.id)
+    if work.terms.immutable_this_turn:
+        work.context.immutable.add(span.id)
+    if work.terms.never_summarised:
+        work.context.protected.add(span.id)
+    account = Account.MEASUREMENT if component is Component.MEASUREMENT else Account.REWRITE
+    work.ledger.post(account, tokens)
+    attempt.emitted[component] += tokens
+    if component in work.terms.charges:
+        attempt.claimed[component] += tokens
+
+
+def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
+    """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context."""
+    if not isinstance(plan.believed_saving, int):
+        raise RunFailed("propose", f"believed_saving is {plan.believed_saving!r}, expected whole tokens")
+    seen: set[int] = set()
+    sources = []
+    for operation in plan.operations:
+        if not isinstance(operation, Evict | Mask | Summarise | Fold):
+            raise RunFailed("propose", f"{type(operation).__name__} is not an operation")
+        if not operation.sources:
+            raise RunFailed("propose", "an operation has no source")
+        for identity in operation.sources:
+            if identity not in context:
+                raise RunFailed("propose", f"span {identity!r} is not in the context")
+            if identity in seen:
+                raise RunFailed("propose", f"span {identity} stands in two operations")
+            span = context[identity]
+            if span.kind is Kind.HEAD:
+                raise RunFailed("propose", "the fixed head cannot be rewritten")
+            seen.add(identity)
+            sources.append(span)
+    return sources
+
+
+def stage(work: Workspace, operation: Operation) -> Replacement:
+    """Return what takes the place of one operation's sources, sizes exact, outside the window."""
+    spans = [work.context[identity] for identity in operation.sources]
+    if isinstance(operation, Evict):
+        return Replacement(operation.sources, None)
+    first = spans[0]
+    if isinstance(operation, Mask):
+        placeholder = first._replace(
+            id=work.new_id(), kind=Kind.PLACEHOLDER, tokens=operation.tokens, provenance=Provenance.DERIVED
+        )
+        return Replacement(operation.sources, placeholder)
+    law = work.setting.laws.summary
+    left = sum(
+        law.share(span.passes, normal=_ratio_draw(work, span), compressible=span.compressible) * span.tokens
+        for span in spans
+    )
+    own = all(span.provenance is Provenance.POLICY for span in spans)
+    summary = Span(
+        id=work.new_id(),
+        kind=Kind.SUMMARY,
+        tokens=law.tokens(left, work.terms.summary_cap),
+        born=min(span.born for span in spans),
+        provenance=Provenance.POLICY if own else Provenance.DERIVED,
+        subgoal=first.subgoal,
+        cites=tuple(dict.fromkeys(antecedent for span in spans for antecedent in span.cites)),
+        needed=any(span.needed for span in spans),
+        content_class="prose",
+        passes=1 + max(span.passes for span in spans),
+        origin=first.id if first.origin is None else first.origin,
+        compressible=all(span.compressible for span in spans),
+    )
+    return Replacement(operation.sources, summary)
+
+
+def _ratio_draw(work: Workspace, span: Span) -> float:
+    """Return the normal draw of a summary's ratio, keyed by what the item descends from."""
+    if not work.setting.laws.summary.ratio_spread:
+        return 0.0
+    origin = span.id if span.origin is None else span.origin
+    whose = "item" if origin >= 0 else "record"
+    return work.streams.normal(f"ratio of {whose} at pass {span.passes}")[abs(origin)]
+
+
+def _is_full(work: Workspace) -> bool:
+    terms = work.terms
+    if terms.measurement is MeasurementPlan.CHECKPOINT:
+        return (
+            work.commits_since_full + 1 >= terms.checkpoint_every
+            or work.ambiguous_spans > terms.ambiguity_limit
+        )
+    return terms.measurement is MeasurementPlan.FULL
+
+
+def _measurement(work: Workspace, attempt: Attempt, count: int) -> int:  # noqa: ARG001
+    law = work.setting.laws.measurement
+    if work.terms.measurement is MeasurementPlan.NONE:
+        return 0
+    return law.full(count) if _is_full(work) else law.delta_tokens
+
+
+def _arrived(work: Workspace, attempt: Attempt) -> int:
+    return work.ledger.accounts[Account.ARRIVED] - attempt.arrived_before
+
+
+def _out_of_band(work: Workspace, attempt: Attempt) -> int:
+    return work.ledger.accounts[Account.OUT_OF_BAND] - attempt.out_of_band_before
+
+
+def _spend(attempt: Attempt, phase: str, seconds: float) -> None:
+    attempt.seconds[phase] = attempt.seconds.get(phase, 0.0) + seconds

@@ -1,0 +1,48 @@
+"""`Setting`: the frozen input of `simulate`. Everything about a run but the policy and the seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from simulator.contracts import InputError, Workload
+from simulator.laws import Laws
+from simulator.provider import ProviderSpec
+from simulator.supervisor import SupervisorSpec
+from simulator.world import WorldSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One scenario, ready to run.
+
+    Attributes
+    ----------
+    name : what the tables call it.
+    draws : a coordinate of the run's randomness: settings that share it meet the same world.
+    window, output_reserve, head : tokens; the head is the fixed prefix (system prompt, tools).
+    horizon : most turns.
+    workload : what happens to the agent.
+    laws, provider, supervisor, world : the mechanism's parameters.
+    charged_to : where rewriting is paid: from the window, or from a separate quota.
+    """
+
+    name: str
+    window: int
+    workload: Workload
+    draws: str = ""
+    horizon: int = 200
+    output_reserve: int = 0
+    head: int = 0
+    laws: Laws = field(default_factory=Laws)
+    provider: ProviderSpec = field(default_factory=ProviderSpec)
+    supervisor: SupervisorSpec = field(default_factory=SupervisorSpec)
+    world: WorldSpec = field(default_factory=WorldSpec)
+    charged_to: Literal["window", "separate"] = "window"
+
+    def __post_init__(self) -> None:
+        for name, least in (("window", 1), ("horizon", 1), ("output_reserve", 0), ("head", 0)):
+            if getattr(self, name) < least:
+                raise InputError(
+                    f"{name} is {getattr(self, name)}", where=self.name, expected=f"{least} or more"
+                )

@@ -1,0 +1,72 @@
+"""`Span`: one item of the working set, made many times a turn and never changed.
+
+Ids of what the world brings are 0 and above; ids of what is made during a run are below 0, so that
+a policy cannot shift the identity of anything that arrives.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What a span is."""
+
+    HEAD = "head"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    SUMMARY = "summary"
+    PLACEHOLDER = "placeholder"
+    RATIONALE = "rationale"
+    TRACE = "trace"
+
+
+class Provenance(StrEnum):
+    """Who wrote a span."""
+
+    RUNTIME = "runtime"
+    USER = "user"
+    TOOL = "tool"
+    SELF = "self"
+    DERIVED = "derived"
+    POLICY = "policy"
+
+
+class Span(NamedTuple):
+    """One item of the working set.
+
+    Visible to a policy: identity, kind, provenance, birth, subgoal, pair, citations, class, the
+    believed tags. Hidden: the true `tokens` (a policy sees its counter's) and `compressible`.
+
+    Attributes
+    ----------
+    id : identity within the run; below 0 for what was made during the run.
+    tokens : true size.
+    born : turn of birth.
+    subgoal : the piece of work it belongs to, or None.
+    pair : the call that it belongs to, shared by a call and its results, or None.
+    cites : ids of spans that it leans on.
+    needed : it will be cited after its subgoal closed.
+    content_class : what kind of text, for counters.
+    passes : how often it has been summarised.
+    origin : id of the first span that it descends from; -1 means itself.
+    compressible : hidden; False for an item that shows only in the summary that it does not
+        compress.
+    """
+
+    id: int
+    kind: Kind
+    tokens: int
+    born: int = 0
+    provenance: Provenance = Provenance.TOOL
+    subgoal: int | None = None
+    pair: int | None = None
+    cites: tuple[int, ...] = ()
+    needed: bool = False
+    content_class: str = "text"
+    passes: int = 0
+    origin: int | None = None
+    compressible: bool = True

@@ -1,0 +1,133 @@
+"""Belief: all that a policy may see.
+
+The `Gauge` is built at each check, in constant time; the `View` only after the trigger fired. Both
+hold the policy's own count, never the true one, and nothing that the model keeps hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from simulator.context import Context
+from simulator.contracts import CheckPoint
+from simulator.spans import Kind, Provenance
+
+SUMMARISABLE = (Kind.TOOL_RESULT, Kind.SUMMARY)
+"""Kinds that a gauge counts as content that a summary could shrink."""
+
+
+class Gauge(NamedTuple):
+    """What a policy sees at a check. Tokens are believed ones.
+
+    Attributes
+    ----------
+    point : the check point.
+    turn : number of the turn, from 1.
+    tokens : believed count.
+    window, output_reserve : tokens.
+    requests_since_rewrite : model requests since the last committed rewrite.
+    dead_tokens : believed tokens of closed subgoals with nothing needed in them.
+    summarisable_tokens : believed tokens of tool results and summaries.
+    """
+
+    point: CheckPoint
+    turn: int
+    tokens: int
+    window: int
+    output_reserve: int
+    requests_since_rewrite: int
+    dead_tokens: int
+    summarisable_tokens: int
+
+
+class Item(NamedTuple):
+    """What a policy sees of one span.
+
+    `tokens` is the policy's own count. `judgement` is the factor by which the model misjudges what
+    this item would save, 1 for a sound mind; it is part of the belief and cannot be told from it.
+    """
+
+    id: int
+    kind: Kind
+    tokens: int
+    born: int
+    provenance: Provenance
+    subgoal: int | None
+    pair: int | None
+    cites: tuple[int, ...]
+    needed: bool
+    closed: bool
+    dead: bool
+    content_class: str
+    passes: int
+    marked: bool
+    judgement: float = 1.0
+
+
+class View(NamedTuple):
+    """The working set as a policy sees it when it proposes a rewrite.
+
+    Attributes
+    ----------
+    items : in context order.
+    gauge : the gauge of the check that fired.
+    """
+
+    items: tuple[Item, ...]
+    gauge: Gauge
+
+
+def believed(tokens: int, counter_ratio: float) -> int:
+    """Return what a counter with that ratio makes of a true size.
+
+    >>> believed(1000, 0.72)
+    720
+    """
+    return tokens if counter_ratio == 1 else round(tokens * counter_ratio)
+
+
+def look(
+    context: Context,
+    gauge: Gauge,
+    counter_ratio: float = 1.0,
+    *,
+    unseen: Collection[int] = (),
+    judgement: Callable[[int], float] | None = None,
+) -> View:
+    """Build the view of a context: linear in its spans.
+
+    Parameters
+    ----------
+    context, gauge, counter_ratio
+        The working set, the gauge of the check that fired, believed over true tokens.
+    unseen : collection of int
+        Ids left out: what the attempt itself has written since it looked.
+    judgement : callable or None
+        Factor of misjudgement by position in the view.
+    """
+    closed, immutable, protected, is_dead = context.closed, context.immutable, context.protected, context.is_dead
+    items = []
+    for span in context:
+        if span.id in unseen:
+            continue
+        items.append(
+            Item(
+                span.id,
+                span.kind,
+                believed(span.tokens, counter_ratio),
+                span.born,
+                span.provenance,
+                span.subgoal,
+                span.pair,
+                span.cites,
+                span.needed,
+                span.subgoal in closed,
+                is_dead(span),
+                span.content_class,
+                span.passes,
+                span.id in immutable or span.id in protected,
+                1.0 if judgement is None else judgement(len(items)),
+            )
+        )
+    return View(tuple(items), gauge)

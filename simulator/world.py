@@ -1,0 +1,94 @@
+"""`World`: the named premises under which the agent works, and the window its model offers.
+
+A premise changes at scripted or renewal times, on the clock of turns or of seconds; each change
+gets a new version, and a version never repeats even where a value comes back. The epoch is the sum
+of all versions. The window may change too (a switch of model).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from simulator.streams import Streams
+
+
+@dataclass(frozen=True, slots=True)
+class PremiseSpec:
+    """One named premise: changes at the scripted times `at`, or at renewals of mean `mean_interval`.
+
+    Times are in the unit of the clock. Renewal intervals are exponential, or constant where
+    `constant` is true.
+    """
+
+    name: str
+    at: tuple[float, ...] = ()
+    mean_interval: float | None = None
+    constant: bool = False
+
+    def times(self, streams: Streams) -> Iterator[float]:
+        """Yield the times of change, ascending."""
+        yield from sorted(self.at)
+        if self.mean_interval is None:
+            return
+        draws = streams.exponential(f"premise {self.name}")
+        now, index = 0.0, 0
+        while True:
+            now += self.mean_interval * (1.0 if self.constant else draws[index])
+            index += 1
+            yield now
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSpec:
+    """All premises, their clock, and the switches of the window as (turn, tokens)."""
+
+    premises: tuple[PremiseSpec, ...] = ()
+    clock: Literal["turns", "seconds"] = "turns"
+    windows: tuple[tuple[int, int], ...] = ()
+
+
+class World:
+    """The state of the premises in one run.
+
+    Attributes
+    ----------
+    versions : version by premise, from 0.
+    """
+
+    __slots__ = ("_changes", "_clock", "_due", "_next", "_windows", "versions")
+
+    def __init__(self, spec: WorldSpec, streams: Streams) -> None:
+        self._clock = spec.clock
+        self._changes = {premise.name: premise.times(streams) for premise in spec.premises}
+        self._next = {name: next(times, math.inf) for name, times in self._changes.items()}
+        self._due = min(self._next.values(), default=math.inf)
+        self._windows = dict(spec.windows)
+        self.versions = dict.fromkeys(self._changes, 0)
+
+    @property
+    def epoch(self) -> int:
+        """Sum of all versions."""
+        return sum(self.versions.values())
+
+    def advance(self, turn: int, now: float) -> list[str]:
+        """Let all changes up to this turn or second happen; return the names of what changed."""
+        clock = turn if self._clock == "turns" else now
+        if clock < self._due:
+            return []
+        changed = []
+        for name, due in self._next.items():
+            at = due
+            while at <= clock:
+                self.versions[name] += 1
+                changed.append(name)
+                at = next(self._changes[name], math.inf)
+            self._next[name] = at
+        self._due = min(self._next.values(), default=math.inf)
+        return changed
+
+    def window_at(self, turn: int) -> int | None:
+        """Return the window that starts with this turn, or None where it stays."""
+        return self._windows.get(turn) if self._windows else None
