@@ -10,10 +10,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from policies.admission import Admission, AdmissionTerms
+from policies.guards import GuardTerms, Strikes
 from policies.replacements import ReplacementRule
 from policies.selectors import Selector, Unit
-from policies.triggers import Trigger
-from simulator.contracts import ACCEPTED, Bound, Brief, Component, Gate, Lesson, Policy, Proposal, Terms, Verdict
+from policies.triggers import Trigger, threshold
+from simulator.contracts import (
+    ACCEPTED,
+    Bound,
+    Brief,
+    Component,
+    Gate,
+    Lesson,
+    Policy,
+    Proposal,
+    Terms,
+    Verdict,
+)
 from simulator.plan import Evict, Operation, RewritePlan
 from simulator.view import Gauge, View
 
@@ -26,6 +38,7 @@ class Parts:
     selector: Selector
     replacement: ReplacementRule
     admission: AdmissionTerms
+    guard: GuardTerms
     gates: tuple[Gate, ...]
 
 
@@ -52,6 +65,7 @@ class ComposedPolicy(Policy):
         self._brief = brief
         self._level: int | None = None
         self._admission = Admission(self.parts.admission, self.parts.replacement.ratio)
+        self._strikes = Strikes(self.parts.guard)
 
     def check(self, gauge: Gauge) -> bool:
         """Ask the trigger."""
@@ -62,14 +76,8 @@ class ComposedPolicy(Policy):
         """Ask the gates for their cheapest bound."""
         if not self.parts.gates:
             return ACCEPTED
-        cost, measurement = self._own_costs(gauge.tokens)
-        charges = self.terms.charges
         freeable = self._admission.freeable(gauge, evicts_dead=self.parts.selector.dead_first)
-        bound = Bound(
-            freeable,
-            cost if Component.RATIONALE in charges else 0,
-            measurement if Component.MEASUREMENT in charges else 0,
-        )
+        bound = Bound(freeable, *self._charged_costs(gauge.tokens))
         return _first_refusal(gate.admit(bound) for gate in self.parts.gates)
 
     def propose(self, view: View) -> RewritePlan:
@@ -89,21 +97,29 @@ class ComposedPolicy(Policy):
         """Ask the gates, in order."""
         return _first_refusal(gate.judge(proposal) for gate in self.parts.gates)
 
-    def learn(self, lesson: Lesson) -> None:
-        """Remember the level for the trigger and the ratios for the admission."""
+    def learn(self, lesson: Lesson) -> bool:
+        """Remember the level for the trigger, the ratios for the admission, and the strikes."""
         self._level = lesson.tokens
         self._admission.learn(lesson)
+        trigger = self.parts.trigger
+        recovered = trigger is not None and lesson.tokens < threshold(trigger.fraction, self._brief.window)
+        return self._strikes.count(lesson, recovered=recovered)
 
-    def _own_costs(self, tokens: int) -> tuple[int, int]:
-        """Return what this policy's rationale and measurement will take, as far as it knows."""
-        estimate, cap = self._brief.rationale_estimate, self.terms.rationale_cap
-        rationale = (estimate if cap is None else min(estimate, cap)) if self.terms.deliberates else 0
-        return rationale, self._brief.measurement(self.terms.measurement, tokens)
+    def _charged_costs(self, tokens: int) -> tuple[int, int]:
+        """Return what this policy will charge itself for rationale and measurement, as far as it knows."""
+        terms, brief = self.terms, self._brief
+        rationale = measurement = 0
+        if terms.deliberates and Component.RATIONALE in terms.charges:
+            cap = terms.rationale_cap
+            rationale = brief.rationale_estimate if cap is None else min(brief.rationale_estimate, cap)
+        if Component.MEASUREMENT in terms.charges:
+            measurement = brief.measurement(terms.measurement, tokens)
+        return rationale, measurement
 
     def _need(self, gauge: Gauge) -> int | None:
-        """Return the tokens to free for the target, its own costs included; None aims at nothing."""
+        """Return the tokens to free for the target, the charged costs included; None aims at nothing."""
         target = self.parts.trigger.target(gauge) if self.parts.trigger else None
-        return None if target is None else gauge.tokens + sum(self._own_costs(gauge.tokens)) - target
+        return None if target is None else gauge.tokens + sum(self._charged_costs(gauge.tokens)) - target
 
     def _chosen(self, units: list[Unit], need: int | None) -> list[Unit]:
         """Return the first units within the limit of spans, until the need is met."""

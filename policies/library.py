@@ -85,7 +85,9 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
     made = getattr(module, class_name, None)
     if not isinstance(made, type):
         raise InputError(
-            f"{module_name} has no class {class_name!r}", where=where, nearest=nearest_name(class_name, dir(module))
+            f"{module_name} has no class {class_name!r}",
+            where=where,
+            nearest=nearest_name(class_name, dir(module)),
         )
     try:
         policy = made()

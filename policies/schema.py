@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from policies.admission import AdmissionTerms
 from policies.composed import ComposedPolicy, Parts
 from policies.gates import ConservationGate, SizeCapGate
+from policies.guards import GuardTerms
 from policies.replacements import ReplacementRule
 from policies.selectors import Selector
 from policies.triggers import Trigger
@@ -119,6 +120,7 @@ class GuardTable(Table):
     """What happens after refusals and failures."""
 
     escalate_after: Annotated[int, Field(ge=1)] | None = None
+    reset: Literal["commit", "recovery"] = "commit"
     retries: Annotated[int, Field(ge=0, le=20)] = 0
     endless_window: bool = False
 
@@ -145,7 +147,10 @@ class PolicyFile(Table):
         """Return the composed policy that the file describes."""
         trigger, selector, replacement = self.trigger, self.selector, self.replacement
         points = frozenset(trigger.check_points)
-        charges = {Component.RATIONALE: self.charging.rationale, Component.MEASUREMENT: self.charging.measurement}
+        charges = {
+            Component.RATIONALE: self.charging.rationale,
+            Component.MEASUREMENT: self.charging.measurement,
+        }
         terms = Terms(
             check_points=points,
             deliberates=self.deliberation.enabled,
@@ -159,7 +164,6 @@ class PolicyFile(Table):
             immutable_this_turn=self.marks.immutable_this_turn,
             never_summarised=self.marks.never_summarised,
             retires=self.marks.retire,
-            escalate_after=self.guard.escalate_after,
             retries=self.guard.retries,
             endless_window=self.guard.endless_window,
         )
@@ -189,6 +193,7 @@ class PolicyFile(Table):
                 fold_pairs=replacement.fold_pairs,
             ),
             admission=AdmissionTerms(self.admission.moving_average, self.admission.weight),
+            guard=GuardTerms(self.guard.escalate_after, self.guard.reset),
             gates=tuple(GATES[gate]() for gate in self.gates.order),
         )
         return ComposedPolicy(name, terms, parts)

@@ -128,9 +128,7 @@ class Agent:
         if fired is not True:
             raise RunFailed("check", f"policy returned {type(fired).__name__}, expected True or False")
         yield from transaction(work, gauge)
-        limit = work.terms.escalate_after
-        if limit is not None and work.strikes >= limit:
-            work.strikes = 0
+        if work.calls_supervisor:
             self._note("escalation", "", 0)
             self.supervisor.escalate(self._evict, self._service[self.supervisor.escalations])
 

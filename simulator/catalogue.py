@@ -31,6 +31,7 @@ class Entry(NamedTuple):
     name: str
     path: Path
     data: Data
+    base: str | None = None
 
 
 def names(folder: Path) -> list[str]:
@@ -66,9 +67,11 @@ def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterab
         beside = path.parent / f"{base}.toml"
         below = read_toml(beside if beside.exists() else _path_of(kind, base, folder, where=f"{path}: base"))
         if "base" in below:
-            raise InputError(f"base {base!r} has a base itself", where=f"{path}: base", expected="one base, no chain")
+            raise InputError(
+                f"base {base!r} has a base itself", where=f"{path}: base", expected="one base, no chain"
+            )
         data = merged({key: value for key, value in below.items() if key not in set(not_inherited)}, data)
-    return Entry(path.stem, path, data)
+    return Entry(path.stem, path, data, base)
 
 
 def read_toml(path: Path) -> Data:
@@ -83,7 +86,9 @@ def read_toml(path: Path) -> Data:
         near = nearest_name(path.name, (other.name for other in path.parent.glob("*.toml")))
         raise InputError("no such file", where=str(path), expected="a TOML file", nearest=near) from None
     except UnicodeDecodeError as fault:
-        raise InputError(f"not UTF-8 text at byte {fault.start}", where=str(path), expected="a TOML file") from None
+        raise InputError(
+            f"not UTF-8 text at byte {fault.start}", where=str(path), expected="a TOML file"
+        ) from None
     except tomllib.TOMLDecodeError as fault:
         raise InputError(f"not TOML: {fault}", where=str(path)) from None
     except RecursionError:
@@ -145,7 +150,10 @@ def validated(model: type[Model], data: Data, where: str) -> Model:
             valid = _keys_at(model, first["loc"][:-1])
             near = nearest_name(str(first["loc"][-1]), valid)
             raise InputError(
-                f"unknown key{more}", where=f"{where}: {key}", expected=f"one of {', '.join(valid)}", nearest=near
+                f"unknown key{more}",
+                where=f"{where}: {key}",
+                expected=f"one of {', '.join(valid)}",
+                nearest=near,
             ) from None
         got = first["input"]
         shown = f" (got {got!r})" if isinstance(got, str | int | float | bool) else ""
@@ -155,7 +163,9 @@ def validated(model: type[Model], data: Data, where: str) -> Model:
 def _path_of(kind: str, reference: str, folder: Path, where: str = "") -> Path:
     """Return the file that a name or a path stands for."""
     if not reference or "\0" in reference:
-        raise InputError(f"{reference!r} is not a name", where=where, expected=f"the name or path of a {kind}")
+        raise InputError(
+            f"{reference!r} is not a name", where=where, expected=f"the name or path of a {kind}"
+        )
     if reference.endswith(".toml") or "/" in reference:
         return Path(reference)
     path = folder / f"{reference}.toml"

@@ -207,8 +207,7 @@ class Context:
     def _count(self, span: Span) -> None:
         tokens = span.tokens
         self.tokens += tokens
-        if self.tokens > self.peak:
-            self.peak = self.tokens
+        self.peak = max(self.peak, self.tokens)
         self.by_kind[span.kind] += tokens
         goal = span.subgoal
         if goal is not None:

@@ -181,7 +181,6 @@ class Terms:
     immutable_this_turn : no operation may touch an artifact before its turn ends.
     never_summarised : no operation may touch an artifact as long as it lives.
     retires : marked artifacts of earlier turns are removed whole at turn start.
-    escalate_after : refusals in a row that call the supervisor; None never calls.
     retries : further requests for a replacement after one has failed.
     endless_window : the bound of a policy that never meets its window.
     """
@@ -198,7 +197,6 @@ class Terms:
     immutable_this_turn: bool = False
     never_summarised: bool = False
     retires: bool = False
-    escalate_after: int | None = None
     retries: int = 0
     endless_window: bool = False
 
@@ -332,7 +330,7 @@ class Policy(Protocol):
         """Return True to start an attempt. Called at each declared check point."""
         ...
 
-    def admit(self, gauge: Gauge) -> Verdict:  # noqa: ARG002 - the default admits all
+    def admit(self, gauge: Gauge) -> Verdict:
         """Judge the cheapest bound; nothing was emitted yet."""
         return ACCEPTED
 
@@ -340,12 +338,13 @@ class Policy(Protocol):
         """Choose spans and operations, with the saving that the policy believes in."""
         ...
 
-    def judge(self, proposal: Proposal) -> Verdict:  # noqa: ARG002 - the default commits all
+    def judge(self, proposal: Proposal) -> Verdict:
         """Judge the exact figures, before commit."""
         return ACCEPTED
 
-    def learn(self, lesson: Lesson) -> None:
-        """Take note of how an attempt ended."""
+    def learn(self, lesson: Lesson) -> bool:
+        """Take note of how an attempt ended; return True to call the supervisor."""
+        return False
 
 
 class Turn(NamedTuple):

@@ -113,10 +113,13 @@ class Ledger:
 
         Raises RunFailed with both numbers where they differ.
         """
-        of_accounts = sum(-tokens if account in LEAVING else tokens for account, tokens in self.accounts.items())
+        of_accounts = sum(
+            -tokens if account in LEAVING else tokens for account, tokens in self.accounts.items()
+        )
         if not recounted == self.balance == of_accounts:
             raise RunFailed(
-                "audit", f"the context holds {recounted} tokens, the ledger {self.balance}, its accounts {of_accounts}"
+                "audit",
+                f"the context holds {recounted} tokens, the ledger {self.balance}, its accounts {of_accounts}",
             )
         for account, of_entries in (
             (Account.FREED, sum(entry.freed for entry in self.entries)),
@@ -125,7 +128,8 @@ class Ledger:
         ):
             if self.accounts[account] != of_entries:
                 raise RunFailed(
-                    "audit", f"account {account} holds {self.accounts[account]} tokens, its entries {of_entries}"
+                    "audit",
+                    f"account {account} holds {self.accounts[account]} tokens, its entries {of_entries}",
                 )
 
 

@@ -39,8 +39,12 @@ class ProviderSpec:
     cache_read_usd: float = _number(0.3, "p_r", "$/M tokens", "0.1 of input (papers, section 8)")
     cache_write_usd: float = _number(3.75, "p_w", "$/M tokens", "1.25 of input (papers, section 8)")
     output_usd: float = _number(15.0, "p_o", "$/M tokens", "output, list price of a mid-size model")
-    cache_seconds: float = _number(300.0, "T_c", "s", "expiry after 5 min, renewed by each hit (papers, section 8)")
-    failure_share: float = _number(0.0, "p_f", "share of replacement requests", "field reports S13: they do fail")
+    cache_seconds: float = _number(
+        300.0, "T_c", "s", "expiry after 5 min, renewed by each hit (papers, section 8)"
+    )
+    failure_share: float = _number(
+        0.0, "p_f", "share of replacement requests", "field reports S13: they do fail"
+    )
 
 
 class Provider:
@@ -66,15 +70,13 @@ class Provider:
 
     def keep_prefix(self, tokens: int) -> None:
         """Note that the prompt has changed behind its first `tokens` tokens."""
-        if tokens < self._cached:
-            self._cached = tokens
+        self._cached = min(self._cached, tokens)
 
     def continue_prompt(self, now: float, tokens: int, output: int, purpose: Purpose) -> float:
         """Send the live prompt of `tokens` tokens, get `output` tokens back, return the seconds."""
         spec = self._spec
         cached = self._cached if now - self._last_use <= spec.cache_seconds else 0
-        if cached > tokens:
-            cached = tokens
+        cached = min(cached, tokens)
         fresh = tokens - cached
         usd = cached * spec.cache_read_usd + fresh * spec.cache_write_usd + output * spec.output_usd
         self.read_tokens += cached

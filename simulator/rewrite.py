@@ -15,15 +15,23 @@ import simpy
 
 from simulator.cognition import OWN_RECORDS, Cognition
 from simulator.context import Context, Replacement
-from simulator.contracts import Component, Lesson, MeasurementPlan, Policy, Proposal, RunFailed, Terms, Verdict
-from simulator.ledger import COMMITTED, Account, Ledger, Outcome, RewriteEntry
+from simulator.contracts import (
+    Component,
+    Lesson,
+    MeasurementPlan,
+    Policy,
+    Proposal,
+    RunFailed,
+    Terms,
+    Verdict,
+)
+from simulator.ledger import Account, Ledger, Outcome, RewriteEntry
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import Provider, Purpose
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
 from simulator.view import Gauge, believed, look
-
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -45,9 +53,7 @@ class Workspace:
     window : tokens, at this moment.
     turn : number of the current turn.
     asking : the policy's method that is being called, or empty: whose fault an error is.
-    strikes : attempts in a row that came to nothing.
-    out_of_band : tokens that a supervisor has removed so far.
-    arrived : tokens that the world has brought so far.
+    calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
     """
 
     def __init__(self, env: simpy.Environment, setting: Setting, policy: Policy, streams: Streams) -> None:
@@ -65,7 +71,7 @@ class Workspace:
         self.asking = ""
         self.artifacts: list[int] = []
         self.attempts = 0
-        self.strikes = 0
+        self.calls_supervisor = False
         self.commits_since_full = 0
         self.ambiguous_spans = 0
         self.requests_since_rewrite = 0
@@ -194,7 +200,9 @@ def replace(work: Workspace, attempt: Attempt) -> Ending | None:
     if read:
         reading = sum(span.tokens for span in read)
         if reading > work.window and not work.terms.endless_window:
-            return Ending(Outcome.INFEASIBLE, "replace", f"{reading} tokens to summarise exceed {work.window}")
+            return Ending(
+                Outcome.INFEASIBLE, "replace", f"{reading} tokens to summarise exceed {work.window}"
+            )
         failures = work.streams.uniform(f"replacement failure {attempt.number}")
         for attempt_of_request in range(work.terms.retries + 1):
             failed = failures[attempt_of_request] < work.setting.provider.failure_share
@@ -203,7 +211,9 @@ def replace(work: Workspace, attempt: Attempt) -> Ending | None:
             else:
                 break
         if failed:
-            return Ending(Outcome.FAILED, "replace", f"no replacement after {work.terms.retries + 1} requests")
+            return Ending(
+                Outcome.FAILED, "replace", f"no replacement after {work.terms.retries + 1} requests"
+            )
     attempt.staged = [stage(work, operation) for operation in attempt.plan.operations]
     if read:
         writing = sum(
@@ -220,7 +230,9 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     context, terms = work.context, work.terms
     freed = attempt.staged_saving()
     attempt.measurement_bound = _measurement(work, attempt, context.tokens - freed)
-    touched = [span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected]
+    touched = [
+        span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected
+    ]
     in_window = context.tokens - attempt.before - _arrived(work, attempt) + _out_of_band(work, attempt)
     proposal = Proposal(
         freed=freed,
@@ -292,7 +304,9 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
         for replacement in attempt.staged
         if replacement.span and replacement.span.kind is Kind.SUMMARY
     )
-    own = [span for span in attempt.sources if span.kind in OWN_RECORDS or span.provenance is Provenance.POLICY]
+    own = [
+        span for span in attempt.sources if span.kind in OWN_RECORDS or span.provenance is Provenance.POLICY
+    ]
     believed_saving = attempt.plan.believed_saving if committed else 0
     entry(
         RewriteEntry(
@@ -329,7 +343,6 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             measure_seconds=attempt.seconds.get("measure", 0.0),
         )
     )
-    work.strikes = 0 if ending.outcome in COMMITTED else work.strikes + 1
     lesson = Lesson(
         ending.outcome.value,
         ending.stage,
@@ -337,7 +350,10 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
         summaries,
         work.believed_tokens(),
     )
-    ask(work, "learn", work.policy.learn, lesson)
+    calls = ask(work, "learn", work.policy.learn, lesson)
+    if not isinstance(calls, bool):
+        raise RunFailed("learn", f"policy returned {type(calls).__name__}, expected True or False")
+    work.calls_supervisor = calls
     return ending
 
 

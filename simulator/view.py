@@ -106,7 +106,12 @@ def look(
     judgement : callable or None
         Factor of misjudgement by position in the view.
     """
-    closed, immutable, protected, is_dead = context.closed, context.immutable, context.protected, context.is_dead
+    closed, immutable, protected, is_dead = (
+        context.closed,
+        context.immutable,
+        context.protected,
+        context.is_dead,
+    )
     items = []
     for span in context:
         if span.id in unseen:

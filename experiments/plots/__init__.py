@@ -5,14 +5,14 @@ Pure functions over the `turns` and `rewrites` tables of a run (or of many, with
 package imports matplotlib: the command line does so only where a figure is asked for.
 """
 
-from experiments.plots.rewrites import (
-    believed_and_true_net,
-    cost_against_occupancy,
-    ledger_of_one_rewrite,
-    ledgers_side_by_side,
-)
+from experiments.plots.costs import cost_against_occupancy
+from experiments.plots.heat import heat_table
+from experiments.plots.ledgers import ledger_of_one_rewrite, ledgers_side_by_side
+from experiments.plots.nets import believed_and_true_net
+from experiments.plots.regimes import phase_diagram
+from experiments.plots.responses import response_with_intervals
+from experiments.plots.signatures import signature_table
 from experiments.plots.style import ONE_COLUMN, TWO_COLUMNS, PolicyStyle, policy_styles, save_figure
-from experiments.plots.sweeps import heat_table, phase_diagram, response_with_intervals, signature_table
 from experiments.plots.turns import occupancy_by_turn
 
 __all__ = [

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -41,7 +41,6 @@ LEGEND_SIZE = 7.5
 POINTS_PER_INCH = 72.0
 
 Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 Dashes = tuple[float, Sequence[float]] | Literal["-", "none"]
 
 
@@ -111,13 +110,28 @@ def _house_style() -> dict[Any, Any]:
     return {key: value for key, value in settings.items() if not key.startswith("backend")}
 
 
-def styled(draw: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Run `draw` in the house style and leave the settings of the process as they were."""
+LAYOUT_PASSES = 3
+"""The number of ticks depends on the size of the axes, which depends on the ticks' words."""
+
+
+def styled(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
+    """Run `draw` in the house style and leave the settings of the process as they were.
+
+    The parts of the figure are placed once, here: the constrained layout moves a little each time that
+    it is asked, and with each format, and a figure must not depend on how often it was saved.
+    """
 
     @wraps(draw)
-    def in_style(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def in_style(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
         with matplotlib.rc_context(_house_style()):
-            return draw(*args, **kwargs)
+            figure = draw(*args, **kwargs)
+            for axes in figure.axes:
+                # Otherwise matplotlib counts ticks by the settings at the time of saving.
+                axes.tick_params(labelsize=matplotlib.rcParams["xtick.labelsize"])
+            for _ in range(LAYOUT_PASSES):
+                figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+        return figure
 
     return in_style
 

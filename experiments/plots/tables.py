@@ -87,6 +87,7 @@ def mean_by(table: pd.DataFrame, key: str, value: str) -> pd.DataFrame:
         [(found.estimate, found.low, found.high, found.n) for found in intervals.values()],
         index=pd.Index(list(intervals), name=key),
         columns=["mean", "low", "high", "count"],
+        dtype=float,
     )
     return summary.replace([-np.inf, np.inf], np.nan)
 

@@ -31,8 +31,8 @@ from experiments.plots.style import (
 from experiments.plots.tables import DASH, number_words, policies_of, with_runs
 
 LOW_QUANTILE, HIGH_QUANTILE = 0.05, 0.95
-SHOWN_BELOW_LIMIT = 30.0
-"""Points of occupancy under the limit that are shown unless a floor is given."""
+SHOWN_BELOW_PEAK = 20.0
+"""Points of occupancy that are shown, if no floor is given, under the lowest peak of a policy."""
 
 MARKERS_A_LINE = 9
 FEW_CROSSES = 10
@@ -74,7 +74,7 @@ def occupancy_by_turn(
     horizon : int, optional
         The last turn that a run could reach; the largest turn of the table if not given.
     floor_pct : float, optional
-        Lower end of the axis, %; at most 30 points under the limit if not given.
+        Lower end of the axis, %; about 20 points under the lowest peak of a policy if not given.
     width : float
         Inches.
 
@@ -247,8 +247,9 @@ def _limits(
 ) -> None:
     lowest, highest = float(runs["occupancy_pct"].min()), float(runs["occupancy_pct"].max())
     if floor_pct is None:
-        nearest = min(lowest, documented[0]) if documented else lowest
-        floor_pct = 5.0 * math.floor(max(nearest - 1.0, limit_pct - SHOWN_BELOW_LIMIT) / 5.0)
+        peak = min(limit_pct, float(runs.groupby("policy")["occupancy_pct"].max().min()))
+        shown = max(lowest - 1.0, peak - SHOWN_BELOW_PEAK)
+        floor_pct = 5.0 * math.floor(min(shown, documented[0] if documented else shown) / 5.0)
     top = max(limit_pct, highest)
     room = 0.08 * (top - floor_pct)  # for the words over the line of the limit
     axes.set_ylim(floor_pct, top + room)
@@ -257,7 +258,7 @@ def _limits(
         f"limit {number_words(limit_pct)}%",
         xy=(0, limit_pct),
         xycoords=axes.get_yaxis_transform(),
-        xytext=(3, 1.5),
+        xytext=(3, 2.5),
         textcoords="offset points",
         fontsize=7,
         color=INK,

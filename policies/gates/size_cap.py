@@ -14,7 +14,7 @@ class SizeCapGate:
 
     name = "size_cap"
 
-    def admit(self, bound: Bound) -> Verdict:  # noqa: ARG002 - a size cap knows no cost
+    def admit(self, bound: Bound) -> Verdict:
         """Admit all."""
         return ACCEPTED
 

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from scenarios.logs.records import Json, Tolerated
+from scenarios.logs.records import Tolerated
 from scenarios.logs.references import NEEDLES_PER_SESSION, CitationIndex
 from scenarios.logs.session import (
     IMAGE_TOKENS,
@@ -23,10 +23,7 @@ from scenarios.logs.session import (
     Trigger,
     Usage,
 )
-from simulator.contracts import InputError, one_line
-
-_LARGEST_COUNT = 10**12
-"""Counts above it are taken for damage: no context has that many tokens."""
+from simulator.contracts import InputError
 
 
 class Part(NamedTuple):
@@ -256,56 +253,3 @@ class SessionBuilder:
             self.say("No usage is reported, so the fixed prefix is unknown.")
         if self._citations.is_full:
             self.say(f"Only the first {NEEDLES_PER_SESSION} quotable pieces were watched for citations.")
-
-
-def identifier(value: Json) -> str | None:
-    r"""Return an identifier or a name of the log, safe to print, or None.
-
-    >>> identifier("toolu_01"), identifier(7), identifier(None), identifier("a\x1b[2J")
-    ('toolu_01', '7', None, 'a?[2J')
-    """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value) if abs(value) <= _LARGEST_COUNT else None
-    if not isinstance(value, str) or not value.strip():
-        return None
-    return one_line(value)
-
-
-def tokens_or_none(value: Json) -> int | None:
-    """Return a recorded count of tokens, or None where there is none that can be true.
-
-    >>> tokens_or_none(155000), tokens_or_none(-1), tokens_or_none("many")
-    (155000, None, None)
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return int(value) if 0 <= value <= _LARGEST_COUNT else None
-
-
-def mapping(value: Json) -> dict[str, Json]:
-    """Return `value` if it is an object, else an empty one: a missing key is no reason to stop."""
-    return value if isinstance(value, dict) else {}
-
-
-def sequence(value: Json) -> list[Json]:
-    """Return `value` if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def strings_within(value: Json) -> str:
-    r"""Return the strings inside a JSON value, in order, a line each.
-
-    >>> strings_within({"file": "a.py", "edits": [{"old": "x"}, 3]})
-    'a.py\nx'
-    """
-    found: list[str] = []
-    waiting: list[Json] = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            found.append(item)
-        elif isinstance(item, dict):
-            waiting.extend(reversed(item.values()))
-        elif isinstance(item, list):
-            waiting.extend(reversed(item))
-    return "\n".join(found)

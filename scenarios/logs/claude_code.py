@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 
-from scenarios.logs.builder import (
-    Part,
-    SessionBuilder,
+from scenarios.logs.builder import Part, SessionBuilder
+from scenarios.logs.formats import LogFormat
+from scenarios.logs.records import Head, Json, Record, Tolerated, stream_lines, too_deep
+from scenarios.logs.session import Kind, Session
+from scenarios.logs.values import (
+    epoch_seconds,
     identifier,
     mapping,
     sequence,
     strings_within,
     tokens_or_none,
 )
-from scenarios.logs.formats import LogFormat
-from scenarios.logs.records import Head, Json, Record, Tolerated, stream_lines
-from scenarios.logs.session import Kind, Session
-from simulator.contracts import InputError
 
 _NAME = "claude_code"
 # Median of 1,944 steps: bytes that were added against growth of the input that the provider billed.
@@ -80,11 +78,7 @@ def read(path: Path, bytes_per_token: float, bytes_per_token_source: str) -> lis
         try:
             reading.take(record)
         except RecursionError:
-            raise InputError(
-                "is nested too deeply",
-                where=f"{path}: line {record.place}",
-                expected="a JSON record of ordinary depth",
-            ) from None
+            raise too_deep(f"{path}: line {record.place}") from None
     return [reading.finish(tolerated)]
 
 
@@ -168,7 +162,7 @@ def _take_message(builder: SessionBuilder, value: dict[str, Json], line: int) ->
     owner = "agentId" if value.get("isSidechain") else "sessionId"
     builder.name = builder.name or identifier(value.get(owner)) or ""
     message = mapping(value.get("message"))
-    at = _seconds(value.get("timestamp"))
+    at = epoch_seconds(value.get("timestamp"))
     if value.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
         builder.count(
             "message was made by the client, not by the model, and left out",
@@ -260,7 +254,7 @@ def _take_attachment(builder: SessionBuilder, value: dict[str, Json], line: int)
         )
         return
     builder.count("attachment counts as injected text", "attachments count as injected text")
-    builder.add(Part("injected", text, line, _seconds(value.get("timestamp"))))
+    builder.add(Part("injected", text, line, epoch_seconds(value.get("timestamp"))))
 
 
 def _take_system(builder: SessionBuilder, value: dict[str, Json], line: int) -> None:
@@ -297,16 +291,6 @@ def _text(builder: SessionBuilder, block: dict[str, Json]) -> str:
         return text
     builder.count("block of an unknown type was left out", "blocks of unknown types were left out")
     return ""
-
-
-def _seconds(timestamp: Json) -> float | None:
-    if not isinstance(timestamp, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(timestamp)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _is_ours(record: dict[str, Json]) -> bool:

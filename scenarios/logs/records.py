@@ -10,12 +10,12 @@ from __future__ import annotations
 import codecs
 import json
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, NoReturn
+from typing import BinaryIO, Literal, NamedTuple
 
-from simulator.contracts import InputError, nearest_name, one_line
+from scenarios.logs.opening import open_log
+from simulator.contracts import InputError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What a JSON text can hold."""
@@ -26,7 +26,6 @@ RECORD_BYTES = 32 * 1024 * 1024
 HEAD_RECORDS = 25
 """Records that are looked at to recognise a format."""
 
-_HEAD_BYTES = 8_192
 _CHUNK_BYTES = 1 << 20
 _LONGEST_LITERAL = len("-Infinity")
 _BLANK = " \t\r\n"
@@ -102,7 +101,7 @@ def stream_lines(path: Path, tolerated: Tolerated) -> Iterator[Record]:
     found = 0
     broken: InputError | None = None
     broken_at = 0
-    with _open(path) as file:
+    with open_log(path) as file:
         number = 0
         while True:
             number += 1
@@ -145,7 +144,7 @@ def stream_values(path: Path, tolerated: Tolerated) -> Iterator[Record]:
     InputError
         Naming the element.
     """
-    with _open(path) as raw:
+    with open_log(path) as raw:
         window = _Window(raw)
         is_list = window.peek() == "["
         if is_list:
@@ -206,7 +205,7 @@ class _Window:
             try:
                 value, end = _DECODER.raw_decode(self._text, self.position)
             except RecursionError:
-                raise _too_deep(where) from None
+                raise too_deep(where) from None
             except json.JSONDecodeError as error:
                 if not _ends_inside(error, self._text):
                     raise _not_json(where, error.msg) from None
@@ -242,7 +241,7 @@ def _records_of_line(number: int, text: str, where: str) -> tuple[list[Record], 
         try:
             value, end = _DECODER.raw_decode(text, position)
         except RecursionError:
-            raise _too_deep(where) from None
+            raise too_deep(where) from None
         except json.JSONDecodeError as error:
             return records, error.msg
         except ValueError:
@@ -271,55 +270,16 @@ def _cut(path: Path, place: int, tolerated: Tolerated) -> None:
 
 
 def _container(path: Path) -> Container:
-    with _open(path) as raw:
+    with open_log(path) as raw:
         return "list" if _Window(raw).peek() == "[" else "sequence"
-
-
-def _open(path: Path) -> BinaryIO:
-    """Open a log for reading, or say in one line why it cannot be one."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        _missing(path)
-    except (OSError, ValueError) as error:
-        raise InputError(_reason(error), where=str(path), expected="a readable log file") from None
-    if stat.S_ISDIR(status.st_mode):
-        raise InputError("is a folder", where=str(path), expected="a log file")
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError("is not a regular file", where=str(path), expected="a log file")
-    if not status.st_size:
-        raise InputError("is empty", where=str(path), expected="a log with at least one record")
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise InputError(_reason(error), where=str(path), expected="a readable log file") from None
-    if b"\0" in file.read(_HEAD_BYTES):
-        file.close()
-        raise InputError("is not a text file (it holds NUL bytes)", where=str(path), expected="UTF-8 JSON")
-    file.seek(0)
-    return file
-
-
-def _missing(path: Path) -> NoReturn:
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        raise InputError(
-            "no such file, and its folder cannot be read", where=str(path), expected="a log file"
-        ) from None
-    nearest = one_line(nearest_name(path.name, names))
-    raise InputError("no such file", where=str(path), expected="a log file", nearest=nearest) from None
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
 
 
 def _not_json(where: str, reason: str) -> InputError:
     return InputError(f"is not JSON ({reason.lower()})", where=where, expected="a JSON record")
 
 
-def _too_deep(where: str) -> InputError:
+def too_deep(where: str) -> InputError:
+    """Return the error for a record whose nesting the decoder, or a reader, cannot follow."""
     return InputError("is nested too deeply", where=where, expected="a JSON record of ordinary depth")
 
 

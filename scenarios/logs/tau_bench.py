@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from scenarios.logs.builder import Part, SessionBuilder, identifier, mapping, sequence, strings_within
+from scenarios.logs.builder import Part, SessionBuilder
 from scenarios.logs.formats import LogFormat
-from scenarios.logs.records import Head, Json, Tolerated, stream_values
+from scenarios.logs.records import Head, Json, Tolerated, stream_values, too_deep
 from scenarios.logs.session import Kind, Session
+from scenarios.logs.values import identifier, mapping, sequence, strings_within
 from simulator.contracts import InputError
 
 _NAME = "tau_bench"
@@ -44,11 +45,7 @@ def read(path: Path, bytes_per_token: float, bytes_per_token_source: str) -> lis
         try:
             _take_trajectory(builder, mapping(record.value))
         except RecursionError:
-            raise InputError(
-                "is nested too deeply",
-                where=f"{path}: element {record.place}",
-                expected="a JSON record of ordinary depth",
-            ) from None
+            raise too_deep(f"{path}: element {record.place}") from None
         if builder.messages:
             builders.append(builder)
         else:

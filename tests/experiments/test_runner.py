@@ -311,7 +311,7 @@ def test_workers_do_not_outlive_a_driver_that_was_killed(jobs: ModuleType, tmp_p
     assert driver.stdout is not None
     pids = {int(driver.stdout.readline()) for _ in range(2)}
     driver.kill()
-    driver.wait()
+    driver.communicate(timeout=20)  # ends when the last holder of the pipes does
     assert wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 

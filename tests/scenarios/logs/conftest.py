@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-type_of_log = Callable[..., Path]
+LogWriter = Callable[..., Path]
 
 
 class Claude:
@@ -48,7 +48,7 @@ def claude() -> type[Claude]:
 
 
 @pytest.fixture
-def lines(tmp_path: Path) -> type_of_log:
+def lines(tmp_path: Path) -> LogWriter:
     """Write values (or raw strings) as the lines of a file, whose name says nothing."""
 
     def write(*values: object, end: str = "\n") -> Path:
@@ -61,7 +61,7 @@ def lines(tmp_path: Path) -> type_of_log:
 
 
 @pytest.fixture
-def tau(tmp_path: Path) -> type_of_log:
+def tau(tmp_path: Path) -> LogWriter:
     """Write chats as a tau-bench file."""
 
     def write(*chats: list[dict[str, object]]) -> Path:

@@ -1,0 +1,239 @@
+"""Measures: named responses of one run that no single column gives. The only home of their definitions.
+
+Each takes a `Run` and returns one number, or None where the run does not exercise it. All stand on
+the truth: ledger entries and turn rows, never on what the policy believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from simulator.ledger import COMMITTED, Outcome, RewriteEntry
+from simulator.simulation import Run
+
+Number = float | None
+
+
+class Measure(NamedTuple):
+    """One response: its unit, its definition, and how it is taken from a run."""
+
+    unit: str
+    definition: str
+    take: Callable[[Run], Number]
+
+
+def _committed(run: Run) -> list[RewriteEntry]:
+    return [entry for entry in run.rewrite_rows if entry.outcome in COMMITTED]
+
+
+def _mean(values: Sequence[float]) -> Number:
+    return sum(values) / len(values) if values else None
+
+
+def _overflowed(run: Run) -> Number:
+    return float(run.outcome == "overflow")
+
+
+def _mean_rise(run: Run) -> Number:
+    """Mean of -net as points of the window, over committed rewrites from the second on."""
+    return _mean([_points(entry, -entry.net) for entry in _committed(run)[1:]])
+
+
+def _acceleration(run: Run) -> Number:
+    """Rise of the last committed rewrite minus rise of the second, points."""
+    rises = [_points(entry, -entry.net) for entry in _committed(run)[1:]]
+    return rises[-1] - rises[0] if len(rises) > 1 else None
+
+
+def _points(entry: RewriteEntry, tokens: int) -> float:
+    window = 100 * entry.tokens_before / entry.occupancy_before_pct
+    return 100 * tokens / window
+
+
+def _after_commit(run: Run) -> Number:
+    return _mean([entry.occupancy_after_pct for entry in _committed(run)])
+
+
+def _maxima_between_commits(run: Run) -> Number:
+    """Mean over the gaps between commits of the highest turn-end occupancy in the gap."""
+    turns = sorted({entry.turn for entry in _committed(run)})
+    occupancy = {row.turn: row.occupancy_pct for row in run.turn_rows}
+    maxima = [
+        max(inside)
+        for first, last in zip(turns, turns[1:], strict=False)
+        if (inside := [occupancy[turn] for turn in range(first, last) if turn in occupancy])
+    ]
+    return _mean(maxima)
+
+
+def _share_refused(run: Run) -> Number:
+    return _mean([float(entry.outcome == Outcome.REFUSED) for entry in run.rewrite_rows])
+
+
+def _commits_without_gain(run: Run) -> Number:
+    return float(sum(entry.net <= 0 for entry in _committed(run)))
+
+
+def _share_without_gain(run: Run) -> Number:
+    return _mean([float(entry.net <= 0) for entry in _committed(run)])
+
+
+def _own_selected(run: Run) -> Number:
+    return _mean([float(entry.own_selected > 0) for entry in run.rewrite_rows])
+
+
+def _own_selected_later(run: Run) -> Number:
+    """Share of attempts from the second on whose plan holds own records."""
+    return _mean([float(entry.own_selected > 0) for entry in run.rewrite_rows[1:]])
+
+
+def _own_share(entry: RewriteEntry) -> float:
+    return entry.own_selected_tokens / entry.selected_tokens if entry.selected_tokens else 0.0
+
+
+def _steps(values: Sequence[float]) -> list[float]:
+    return [after - before for before, after in zip(values, values[1:], strict=False)]
+
+
+def _own_share_growth(run: Run) -> Number:
+    """Smallest step of the own records' share of the selected tokens, attempt to attempt."""
+    return min(_steps([_own_share(entry) for entry in run.rewrite_rows]), default=None)
+
+
+def _quality_change(run: Run) -> Number:
+    rows = run.rewrite_rows
+    return rows[-1].decision_quality - rows[0].decision_quality if len(rows) > 1 else None
+
+
+def _largest_quality_step(run: Run) -> Number:
+    """Largest step of decision quality between attempts from the second on: below 0 falls at each."""
+    return max(_steps([entry.decision_quality for entry in run.rewrite_rows[1:]]), default=None)
+
+
+def _rationales(run: Run) -> list[float]:
+    return [float(entry.rewrite_cost) for entry in run.rewrite_rows if entry.rewrite_cost]
+
+
+def _rationale_growth(run: Run) -> Number:
+    costs = _rationales(run)
+    return costs[-1] - costs[0] if len(costs) > 1 else None
+
+
+def _smallest_rationale_step(run: Run) -> Number:
+    """Smallest step of the rationale's length between attempts: above 0 grows at each."""
+    return min(_steps(_rationales(run)), default=None)
+
+
+def _rewrite_seconds(run: Run) -> Number:
+    return _mean([entry.rewrite_seconds for entry in run.rewrite_rows])
+
+
+def _estimate_error(run: Run) -> Number:
+    """Largest absolute difference of estimated and realised saving over commits, tokens."""
+    return max((float(abs(entry.estimated_saving - entry.freed)) for entry in _committed(run)), default=None)
+
+
+def _summary_share(run: Run) -> Number:
+    """Largest share that summaries keep of what they replace, over commits."""
+    shares = [
+        entry.summaries_tokens / entry.selected_tokens for entry in _committed(run) if entry.selected_tokens
+    ]
+    return max(shares, default=None)
+
+
+def _measured_error(run: Run) -> Number:
+    """Largest absolute difference of measured and true count after an attempt, tokens."""
+    return max((float(abs(entry.measured_error)) for entry in run.rewrite_rows), default=None)
+
+
+def _net_per_attempt(run: Run) -> Number:
+    return _mean([float(entry.net) for entry in run.rewrite_rows])
+
+
+def _turns_to_overflow(run: Run) -> Number:
+    """Turns from the first attempt to the end of a run that overflowed."""
+    if run.outcome != "overflow" or not run.rewrite_rows:
+        return None
+    return float(len(run.turn_rows) - run.rewrite_rows[0].turn)
+
+
+def _triggered_each_turn(run: Run) -> Number:
+    """Share of turns from the first attempt on in which an attempt started."""
+    if not run.rewrite_rows:
+        return None
+    first = run.rewrite_rows[0].turn
+    return len({entry.turn for entry in run.rewrite_rows}) / (len(run.turn_rows) - first + 1)
+
+
+def _cost_slope(run: Run) -> Number:
+    """Least-squares slope of cost an attempt on occupancy before it, tokens a point."""
+    xs = [entry.occupancy_before_pct for entry in run.rewrite_rows]
+    ys = [float(entry.rewrite_cost + entry.measurement_cost) for entry in run.rewrite_rows if entry]
+    middle_x, middle_y = _mean(xs), _mean(ys)
+    if middle_x is None or middle_y is None:
+        return None
+    spread = sum((x - middle_x) ** 2 for x in xs)
+    if spread == 0:
+        return None
+    return sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True)) / spread
+
+
+MEASURES: dict[str, Measure] = {
+    "overflowed": Measure("0 or 1", "the run ended because a request no longer fitted", _overflowed),
+    "mean_rise_pct": Measure("points", "mean of -net over committed rewrites from the second on", _mean_rise),
+    "acceleration_pct": Measure(
+        "points", "rise of the last committed rewrite minus that of the second", _acceleration
+    ),
+    "after_commit_pct": Measure(
+        "% of window", "mean occupancy right after a committed rewrite", _after_commit
+    ),
+    "maxima_between_commits_pct": Measure(
+        "% of window",
+        "mean over gaps between commits of the highest turn-end occupancy",
+        _maxima_between_commits,
+    ),
+    "share_refused": Measure("share of attempts", "attempts refused at admit or gate", _share_refused),
+    "commits_without_gain": Measure("count", "committed rewrites with net <= 0", _commits_without_gain),
+    "share_without_gain": Measure(
+        "share of commits", "committed rewrites with net <= 0", _share_without_gain
+    ),
+    "share_own_selected": Measure(
+        "share of attempts", "attempts whose plan holds own records", _own_selected
+    ),
+    "share_own_selected_later": Measure(
+        "share of attempts", "attempts from the second on whose plan holds own records", _own_selected_later
+    ),
+    "smallest_own_share_step": Measure(
+        "share of tokens",
+        "smallest step, attempt to attempt, of the own records' share of what is selected",
+        _own_share_growth,
+    ),
+    "quality_change": Measure(
+        "1", "decision quality at the last attempt minus at the first", _quality_change
+    ),
+    "largest_quality_step": Measure(
+        "1", "largest step of decision quality between attempts from the second on", _largest_quality_step
+    ),
+    "rationale_growth_tokens": Measure(
+        "tokens", "rationale of the last attempt minus that of the first", _rationale_growth
+    ),
+    "smallest_rationale_step_tokens": Measure(
+        "tokens", "smallest step of the rationale's length between attempts", _smallest_rationale_step
+    ),
+    "rewrite_seconds": Measure("s", "mean time of an attempt", _rewrite_seconds),
+    "estimate_error_tokens": Measure("tokens", "largest |estimated - freed| over commits", _estimate_error),
+    "summary_share": Measure(
+        "share of tokens", "largest share that summaries keep, over commits", _summary_share
+    ),
+    "measured_error_tokens": Measure(
+        "tokens", "largest |measured - true count| after an attempt", _measured_error
+    ),
+    "net_per_attempt_tokens": Measure("tokens", "mean net of an attempt", _net_per_attempt),
+    "turns_to_overflow": Measure("turns", "from the first attempt to the overflow", _turns_to_overflow),
+    "share_of_turns_triggered": Measure(
+        "share of turns", "turns from the first attempt on in which an attempt started", _triggered_each_turn
+    ),
+    "cost_slope": Measure("tokens a point", "slope of cost an attempt on occupancy before it", _cost_slope),
+}
+"""All registered measures, by name."""

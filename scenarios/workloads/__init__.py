@@ -1,0 +1,1 @@
+"""Workloads: what happens to the agent, one kind a file. All follow `simulator.contracts.Workload`."""
