@@ -17,23 +17,27 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from typing import NamedTuple, TypeVar
 
 from simulator.contracts import InputError, RunFailed, one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
+Landed = tuple[list[bytes], float]  # the pickled results of a chunk, and the seconds that they took
 
 CHUNK_SECONDS = 0.75
 """Work a chunk should hold: long against the 0.2 ms that a submission costs, short for a progress bar."""
 LARGEST_CHUNK = 250
 BREAKS_ALLOWED = 2
 """A task that breaks the pool so many times while it runs alone is at fault."""
+STALL_SECONDS = 5.0
+"""After so long without a result we look ourselves whether all workers live."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -84,7 +88,7 @@ def run_tasks(
     tasks : sequence of T
         Picklable inputs. They must not depend on each other.
     workers : int or None
-        Processes; 1 stays in this one, None takes the usable cores.
+        Processes; 1 stays in this one, which a task can then kill. None takes the usable cores.
     on_done : callable or None
         Called here, as each task ends, with its index and result: in order of completion.
     chunk : int or None
@@ -184,7 +188,7 @@ class _Crew:
 
     def _fly(self) -> Iterator[tuple[int, R | Failure]]:
         """Keep a window of chunks in flight; when the executor breaks, sort out who did it."""
-        flying: dict[Future[tuple[list[bytes], float]], _Chunk] = {}
+        flying: dict[Future[Landed], _Chunk] = {}
         start = 0
         while True:
             while start < len(self.tasks) and len(flying) < 2 * self.width + 2:
@@ -192,11 +196,12 @@ class _Crew:
                 chunk, failures = _pack(self.tasks, start, stop)
                 start = stop
                 yield from failures
-                flying[self._submit(chunk)] = chunk
+                if chunk.indices:
+                    flying[self._submit(chunk)] = chunk
             if not flying:
                 return
             suspects: deque[_Chunk] = deque()
-            done = wait(flying, return_when=FIRST_COMPLETED).done
+            done = self._wait(flying)
             if any(isinstance(future.exception(), BrokenExecutor) for future in done):
                 done = wait(flying).done  # all of them: lost, or finished just before
                 self._reopen()
@@ -213,6 +218,7 @@ class _Crew:
         while suspects:
             chunk = suspects.popleft()
             future = self._submit(chunk)
+            self._wait([future])
             error = future.exception()
             if error is None:
                 yield from self._land(chunk, future)
@@ -224,22 +230,27 @@ class _Crew:
             elif chunk.breaks + 1 < BREAKS_ALLOWED:
                 suspects.appendleft(chunk._replace(breaks=chunk.breaks + 1))
             else:
-                reason = "the worker process died each time that this run was tried"
-                yield chunk.indices[0], Failure("worker", type(error).__name__, reason)
+                reason = f"its worker was lost {BREAKS_ALLOWED} times while nothing else ran: {error}"
+                yield chunk.indices[0], Failure("worker", type(error).__name__, one_line(reason))
 
-    def _submit(self, chunk: _Chunk) -> Future[tuple[list[bytes], float]]:
+    def _submit(self, chunk: _Chunk) -> Future[Landed]:
         try:
             return self.executor.submit(_run_chunk, self.function, chunk.payload)
         except BrokenExecutor as error:  # it broke since we last looked
-            lost: Future[tuple[list[bytes], float]] = Future()
+            lost: Future[Landed] = Future()
             lost.set_exception(error)
             return lost
 
-    def _land(
-        self, chunk: _Chunk, future: Future[tuple[list[bytes], float]]
-    ) -> Iterator[tuple[int, R | Failure]]:
+    def _wait(self, flying: Iterable[Future[Landed]]) -> set[Future[Landed]]:
+        """Wait until at least one has ended, be it because the executor broke."""
+        while not (done := wait(flying, STALL_SECONDS, FIRST_COMPLETED).done):
+            if any(process.exitcode is not None for process in _processes(self.executor)):
+                _end_workers(self.executor)
+        return done
+
+    def _land(self, chunk: _Chunk, future: Future[Landed]) -> Iterator[tuple[int, R | Failure]]:
         results, seconds = future.result()
-        latest = seconds / max(1, len(results))
+        latest = seconds / len(results)
         self.pace = (self.pace + latest) / 2 if self.pace else latest
         yield from _unpack(chunk, results)
 
@@ -324,7 +335,7 @@ def _failure(error: BaseException, stage: str) -> Failure:
 # --------------------------------------------------------------------------- in the worker
 
 
-def _run_chunk(function: bytes, payload: list[bytes]) -> tuple[list[bytes], float]:
+def _run_chunk(function: bytes, payload: list[bytes]) -> Landed:
     """Run the tasks of a chunk and return their pickled results, and the seconds that they took."""
     started = time.perf_counter()
     results = [_run_one(function, packed) for packed in payload]
@@ -387,13 +398,25 @@ def _one_thread() -> Iterator[None]:
 
 
 def _close(executor: Executor, *, at_once: bool) -> None:
-    if not at_once:
-        executor.shutdown()
-        return
-    # shutdown() waits for what runs, and before Python 3.14 nothing public ends it; workers own no files
-    processes = list((getattr(executor, "_processes", None) or {}).values())
-    executor.shutdown(wait=False, cancel_futures=True)
+    if at_once:
+        _end_workers(executor)
+    executor.shutdown(wait=not at_once, cancel_futures=at_once)
+
+
+def _end_workers(executor: Executor) -> None:
+    """Kill the workers of a pool of ours; they own no files. Nothing public does so before Python 3.14."""
+    processes = _processes(executor)
     for process in processes:
         process.kill()
     for process in processes:
         process.join(timeout=5)
+    # One that was killed while it sent a result leaves the pool waiting for the rest, and with it the exit
+    # of the interpreter: now that no worker holds the pipe, closing our end ends it.
+    if processes and (results := getattr(executor, "_result_queue", None)):
+        results._writer.close()
+
+
+def _processes(executor: Executor) -> list[BaseProcess]:
+    if not isinstance(executor, ProcessPoolExecutor):
+        return []
+    return list((getattr(executor, "_processes", None) or {}).values())  # None once it has been shut down

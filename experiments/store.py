@@ -419,3 +419,22 @@ def _chunk_rows(plan_size: int) -> int:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def ready_folder(folder: Path) -> None:
+    """Make a folder for results and prove that it can be written, before anything runs.
+
+    Raises
+    ------
+    InputError
+        It cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f"{TEMPORARY}probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            error.strerror or "cannot be written", where=str(folder), expected="a folder that can be written"
+        ) from error

@@ -15,7 +15,7 @@ _HOME = {
     "policy_names": "library",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> object:

@@ -19,11 +19,11 @@ class AdmissionTerms:
     Attributes
     ----------
     moving_average : False hopes for the believed ratio for ever.
-    weight : weight of the latest attempt in the averages, 0 to 1.
+    weight : weight of one more summarised item in the averages, 0 to 1.
     """
 
     moving_average: bool = True
-    weight: float = 0.5
+    weight: float = 0.3
 
 
 class Admission:
@@ -46,7 +46,7 @@ class Admission:
         """Take in the ratio and the size of what was summarised, whether or not it was committed."""
         if not self._terms.moving_average or not lesson.summarised:
             return
-        weight = self._terms.weight
+        weight = 1 - (1 - self._terms.weight) ** lesson.items
         self._ratio += weight * (lesson.summaries / lesson.summarised - self._ratio)
         if self._summarised is None:
             self._summarised = float(lesson.summarised)

@@ -53,16 +53,17 @@ class Selector:
             return []
         going: list[Item] = []
         left = need
-        stop_at: int | None = None
+        begun: set[int | None] = set()
         for item in view.items:
             if not item.dead or item.marked:
                 continue
-            if left is not None and left <= 0 and item.subgoal != stop_at:
-                break
+            if left is not None and left <= 0 and item.subgoal not in begun:
+                continue
             going.append(item)
             if left is not None:
                 left -= item.tokens
-            stop_at = item.subgoal if self.evict_unit == "subgoal" else None
+            if self.evict_unit == "subgoal":
+                begun.add(item.subgoal)
         return going
 
     def units(self, view: View, replacement: ReplacementRule, brief: Brief) -> list[Unit]:

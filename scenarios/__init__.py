@@ -14,7 +14,7 @@ _HOME = {
     "scenario_names": "scenario",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> object:

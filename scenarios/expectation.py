@@ -34,7 +34,8 @@ class Expectation(BaseModel):
     or a registered `measure`; or a key of the `summary`. With `minus`, it is the difference to
     another policy in the same world. Several runs are taken `over`: their mean, the share in which
     the response lies in the band, a quantile, or every one. The band is `equals` and `within`,
-    `between`, `at_least` or `at_most`.
+    `between`, `at_least` or `at_most`. With `must_fail`, the row passes where the figure is missed:
+    the signature of a switch.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
@@ -55,6 +56,7 @@ class Expectation(BaseModel):
     at_least: float | None = None
     at_most: float | None = None
     share_at_least: Annotated[float, Field(ge=0, le=1)] | None = None
+    must_fail: bool = False
     kind: Kind
     source: str
     note: str = ""
@@ -106,6 +108,10 @@ class Expectation(BaseModel):
     @property
     def documented(self) -> str:
         """The band in words, for tables."""
+        return f"not {self._band}" if self.must_fail else self._band
+
+    @property
+    def _band(self) -> str:
         if self.equals is not None:
             band = f"{self.equals}" + (f" +/- {self.within:g}" if self.within else "")
         elif self.between is not None:

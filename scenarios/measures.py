@@ -151,6 +151,11 @@ def _net_per_attempt(run: Run) -> Number:
     return _mean([float(entry.net) for entry in run.rewrite_rows])
 
 
+def _net_after_first(run: Run) -> Number:
+    """Sum of net over the attempts after the first: what is spent once there is evidence."""
+    return float(sum(entry.net for entry in run.rewrite_rows[1:])) if run.rewrite_rows else None
+
+
 def _turns_to_overflow(run: Run) -> Number:
     """Turns from the first attempt to the end of a run that overflowed."""
     if run.outcome != "overflow" or not run.rewrite_rows:
@@ -167,9 +172,9 @@ def _triggered_each_turn(run: Run) -> Number:
 
 
 def _cost_slope(run: Run) -> Number:
-    """Least-squares slope of cost an attempt on occupancy before it, tokens a point."""
-    xs = [entry.occupancy_before_pct for entry in run.rewrite_rows]
-    ys = [float(entry.rewrite_cost + entry.measurement_cost) for entry in run.rewrite_rows if entry]
+    """Least-squares slope of the cost of a committed rewrite on occupancy before it, tokens a point."""
+    xs = [entry.occupancy_before_pct for entry in _committed(run)]
+    ys = [float(entry.rewrite_cost + entry.measurement_cost) for entry in _committed(run)]
     middle_x, middle_y = _mean(xs), _mean(ys)
     if middle_x is None or middle_y is None:
         return None
@@ -177,6 +182,14 @@ def _cost_slope(run: Run) -> Number:
     if spread == 0:
         return None
     return sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True)) / spread
+
+
+def _arrivals_per_turn(run: Run) -> Number:
+    """Mean tokens that the world brings a turn, from the first attempt on."""
+    if not run.rewrite_rows:
+        return None
+    first = run.rewrite_rows[0].turn
+    return _mean([float(row.arrived_tokens) for row in run.turn_rows if row.turn >= first])
 
 
 MEASURES: dict[str, Measure] = {
@@ -230,10 +243,14 @@ MEASURES: dict[str, Measure] = {
         "tokens", "largest |measured - true count| after an attempt", _measured_error
     ),
     "net_per_attempt_tokens": Measure("tokens", "mean net of an attempt", _net_per_attempt),
+    "net_after_first_tokens": Measure("tokens", "sum of net over attempts after the first", _net_after_first),
     "turns_to_overflow": Measure("turns", "from the first attempt to the overflow", _turns_to_overflow),
     "share_of_turns_triggered": Measure(
         "share of turns", "turns from the first attempt on in which an attempt started", _triggered_each_turn
     ),
-    "cost_slope": Measure("tokens a point", "slope of cost an attempt on occupancy before it", _cost_slope),
+    "arrivals_per_turn_tokens": Measure(
+        "tokens a turn", "mean tokens that the world brings a turn, from the first attempt on", _arrivals_per_turn
+    ),
+    "cost_slope": Measure("tokens a point", "slope of the cost of a committed rewrite on occupancy before it", _cost_slope),
 }
 """All registered measures, by name."""

@@ -29,6 +29,9 @@ from simulator.world import PremiseSpec, WorldSpec
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
+Figure = Literal["occupancy", "nets", "ledgers", "cost", "switches"]
+"""Pictures that `reproduce` can draw of a scenario."""
+
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Amount = Annotated[float, Field(ge=0)]
@@ -255,6 +258,9 @@ class ScenarioFile(Table):
 
     summary: str = ""
     source: str = ""
+    figures: list[Figure] = ["occupancy"]
+    documented_band: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    switched: str | None = None
     draws: str | None = None
     charged_to: Literal["window", "separate"] = "window"
     window: WindowTable
@@ -266,7 +272,8 @@ class ScenarioFile(Table):
     premise: list[PremiseTable] = []
     premises_clock: Literal["turns", "seconds"] = "turns"
     expect: list[Expectation] = []
-    box: dict[str, list[float]] = {}
+    box: list[str] = []
+    box_half_width: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +341,7 @@ def load_scenario(reference: str, overrides: Mapping[str, object] | None = None)
     >>> load_scenario("rewrite-budget-exact").setting().window
     24000
     """
-    entry = read_entry("scenario", reference, CATALOGUE, not_inherited=("summary", "source", "expect", "box"))
+    entry = read_entry("scenario", reference, CATALOGUE, not_inherited=("summary", "source", "expect", "box", "switched"))
     data = dict(entry.data)
     if entry.base is not None:
         data.setdefault("draws", entry.base)

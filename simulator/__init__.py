@@ -37,7 +37,7 @@ _HOME = {
     "simulate": "simulation",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> object:

@@ -189,19 +189,29 @@ class Context:
         )
 
     def recount(self) -> int:
-        """Count all again from the spans; raise ValueError with both numbers where a total is off."""
+        """Count all again from the spans; raise ValueError with both numbers where a total is off.
+
+        Nothing that is kept is used to check what is kept: dead tokens are found from the tags.
+        """
         tokens = sum(span.tokens for span in self)
         by_kind = Counter[Kind]()
         for span in self:
             by_kind[span.kind] += span.tokens
-        dead = sum(span.tokens for span in self if self.is_dead(span))
+        alive = {span.subgoal for span in self if span.needed}
+        dying = self.closed - alive
+        dead = sum(span.tokens for span in self if span.subgoal in dying)
+        references = Counter((antecedent, span.id) for span in self for antecedent in span.cites)
+        indexed = Counter((antecedent, one) for antecedent, citing in self._cited_by.items() for one in citing)
         for name, kept, counted in (
             ("tokens", self.tokens, tokens),
             ("dead tokens", self.dead_tokens, dead),
             *((f"{kind} tokens", self.by_kind[kind], by_kind[kind]) for kind in Kind),
+            ("references cited", indexed.total(), references.total()),
         ):
             if kept != counted:
                 raise ValueError(f"the context says {kept} {name}, its spans say {counted}")
+        if indexed != references:
+            raise ValueError(f"the index has spans cited that are not: {sorted(indexed - references)[:5]}")
         return tokens
 
     def _count(self, span: Span) -> None:

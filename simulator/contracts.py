@@ -283,13 +283,14 @@ class Lesson(NamedTuple):
     Attributes
     ----------
     outcome, stage : how and where the attempt ended.
-    summarised, summaries : tokens that went into summaries and that came out of them; 0 where none
-        were staged.
+    items : spans that were summarised; 0 where no summary was staged.
+    summarised, summaries : tokens that went into summaries and that came out of them.
     tokens : believed count after the attempt.
     """
 
     outcome: str
     stage: str
+    items: int
     summarised: int
     summaries: int
     tokens: int

@@ -346,6 +346,7 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
     lesson = Lesson(
         ending.outcome.value,
         ending.stage,
+        len(read) if attempt.staged else 0,
         sum(span.tokens for span in read) if attempt.staged else 0,
         summaries,
         work.believed_tokens(),
@@ -394,15 +395,19 @@ def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
     """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context."""
     if not isinstance(plan.believed_saving, int):
         raise RunFailed("propose", f"believed_saving is {plan.believed_saving!r}, expected whole tokens")
+    if not isinstance(plan.operations, tuple):
+        raise RunFailed("propose", f"operations are a {type(plan.operations).__name__}, expected a tuple")
     seen: set[int] = set()
     sources = []
     for operation in plan.operations:
         if not isinstance(operation, Evict | Mask | Summarise | Fold):
             raise RunFailed("propose", f"{type(operation).__name__} is not an operation")
-        if not operation.sources:
-            raise RunFailed("propose", "an operation has no source")
+        if not isinstance(operation.sources, tuple) or not operation.sources:
+            raise RunFailed("propose", f"{operation} has no tuple of sources")
+        if isinstance(operation, Mask) and not (isinstance(operation.tokens, int) and operation.tokens >= 0):
+            raise RunFailed("propose", f"a placeholder of {operation.tokens!r} tokens, expected 0 or more")
         for identity in operation.sources:
-            if identity not in context:
+            if not isinstance(identity, int) or identity not in context:
                 raise RunFailed("propose", f"span {identity!r} is not in the context")
             if identity in seen:
                 raise RunFailed("propose", f"span {identity} stands in two operations")

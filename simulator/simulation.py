@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 20
 """Wall-clock seconds that one call of a policy may take before the run is given up."""
+
+SOONEST_ALARM_SECONDS = 1e-3
+"""When an alarm of the host that fell due during a run goes off after it; 0 would disarm it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,11 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         if not work.asking:
             raise
         raise RunFailed(work.asking, f"policy raised {type(fault).__name__}: {fault}") from fault
-    work.ledger.audit(work.context.recount())
+    try:
+        recounted = work.context.recount()
+    except ValueError as fault:
+        raise RunFailed("audit", str(fault)) from fault
+    work.ledger.audit(recounted)
     assert agent.outcome is not None
     return Run(
         agent.outcome.value,
@@ -148,12 +156,16 @@ def _watched(work: Workspace) -> Iterator[None]:
             raise TimeoutError(f"no answer within {PATIENCE_SECONDS} seconds")
 
     before = signal.signal(signal.SIGALRM, tick)
-    signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
+    started = time.monotonic()
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        if left:  # the host has an alarm of its own: give it back, due when it was due
+            due = max(left - (time.monotonic() - started), SOONEST_ALARM_SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, due, interval)
 
 
 def _summary(agent: Agent, supervisor: Supervisor) -> dict[str, object]:

@@ -25,7 +25,7 @@ from simulator.contracts import InputError
 
 # What workers import must be a module that they can find by its name; a test file may not be one.
 JOBS = """
-    import os, signal, sys, time
+    import os, signal, sys, threading, time
     from pathlib import Path
     from simulator.contracts import RunFailed
 
@@ -69,6 +69,10 @@ JOBS = """
             Path(mark).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return number
+
+    def die_while_sending(number):
+        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return bytes(60_000_000)
 
     def threads(_):
         return os.environ["OPENBLAS_NUM_THREADS"]
@@ -194,7 +198,7 @@ def test_a_failure_is_a_row_with_stage_and_reason(jobs: ModuleType) -> None:
     assert isinstance(serial[1], Failure)
     assert "misbehave" in serial[1].traceback
     assert "_run_one" not in serial[1].traceback
-    for chunk in (1, len(tasks)):
+    for chunk in (None, 1, len(tasks)):
         assert run_tasks(jobs.misbehave, tasks, workers=2, chunk=chunk) == serial
 
 
@@ -230,6 +234,15 @@ def test_a_worker_killed_from_outside_costs_no_run(jobs: ModuleType, tmp_path: P
     )
     assert results == list(range(60))
     assert sorted(ends) == list(range(60))
+
+
+@pytest.mark.crash
+def test_a_worker_that_dies_in_the_middle_of_a_result_stalls_nothing(
+    jobs: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "STALL_SECONDS", 0.2)
+    results = run_tasks(jobs.die_while_sending, range(3), workers=2)
+    assert all(isinstance(row, Failure) or len(row) == 60_000_000 for row in results)
 
 
 @pytest.mark.crash

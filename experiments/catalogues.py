@@ -1,0 +1,137 @@
+"""The three catalogues as one: what there is, and what stands in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.catalogue import names, read_toml
+from simulator.contracts import InputError, nearest_name
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = {
+    "scenarios": ROOT / "scenarios" / "catalogue",
+    "policies": ROOT / "policies" / "catalogue",
+    "experiments": ROOT / "experiments" / "catalogue",
+}
+"""Catalogues by the word that `list` takes."""
+
+
+class Entry(NamedTuple):
+    """One row of the listing."""
+
+    kind: str
+    name: str
+    summary: str
+    source: str
+
+
+def listing(kind: str | None = None) -> list[Entry]:
+    """Return all entries of one catalogue or of all. Raises InputError for an unknown kind."""
+    if kind is not None and kind not in FOLDERS:
+        raise InputError(
+            f"unknown kind {kind!r}",
+            where="list",
+            expected=", ".join(FOLDERS),
+            nearest=nearest_name(kind, FOLDERS),
+        )
+    rows = []
+    for word, folder in FOLDERS.items():
+        if kind in (None, word):
+            for name in names(folder):
+                data = read_toml(folder / f"{name}.toml")
+                rows.append(Entry(_singular(word), name, str(data.get("summary", "")), str(data.get("source", ""))))
+    return rows
+
+
+def shown(reference: str, *, resolved: bool) -> str:
+    """Return a catalogue file as it stands, or resolved with its base and every default.
+
+    A name that stands in two catalogues is that of the first. Raises InputError.
+    """
+    path, word = _found(reference)
+    if not resolved:
+        read_toml(path)
+        return path.read_text()
+    data = _resolved(reference, word)
+    return "\n".join(_toml_lines(data, "")) + "\n"
+
+
+def _found(reference: str) -> tuple[Path, str]:
+    for word, folder in FOLDERS.items():
+        if (path := folder / f"{reference}.toml").exists() and "/" not in reference:
+            return path, word
+    if reference.endswith(".toml") or "/" in reference:
+        path = Path(reference)
+        data = read_toml(path)
+        if "workload" in data or "window" in data:
+            return path, "scenarios"
+        return path, "experiments" if "factor" in data else "policies"
+    valid = [name for folder in FOLDERS.values() for name in names(folder)]
+    raise InputError(
+        f"unknown name {reference!r}",
+        where="show",
+        expected="a name of `rewritelab list` or the path of a TOML file",
+        nearest=nearest_name(reference, valid),
+    )
+
+
+def _resolved(reference: str, word: str) -> dict[str, object]:
+    resolve: dict[str, Callable[[str], dict[str, object]]] = {
+        "scenarios": _scenario,
+        "policies": _policy,
+        "experiments": _experiment,
+    }
+    return resolve[word](reference)
+
+
+def _scenario(reference: str) -> dict[str, object]:
+    from scenarios import load_scenario
+
+    return load_scenario(reference).file.model_dump(mode="json", exclude_none=True)
+
+
+def _policy(reference: str) -> dict[str, object]:
+    from policies.library import resolved
+
+    return resolved(reference)
+
+
+def _experiment(reference: str) -> dict[str, object]:
+    from experiments.experiment import load_experiment
+
+    return load_experiment(reference).file.model_dump(mode="json", exclude_none=True)
+
+
+def _toml_lines(table: dict[str, object], prefix: str) -> Iterator[str]:
+    """Yield a table as TOML: its values first, then its tables, rows of tables inline."""
+    for key, value in table.items():
+        if value is not None and not isinstance(value, dict):
+            yield f"{key} = {_toml_value(value)}"
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield ""
+            yield f"[{prefix}{key}]"
+            yield from _toml_lines(value, f"{prefix}{key}.")
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, list):
+        inner = [_toml_value(part) for part in value]
+        one = f"[{', '.join(inner)}]"
+        return one if len(one) < WIDE else "[\n" + "".join(f"  {part},\n" for part in inner) + "]"
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{key} = {_toml_value(part)}" for key, part in value.items() if part is not None)
+        return f"{{ {pairs} }}"
+    # JSON writes texts, numbers and truth values as TOML does
+    return json.dumps(value, ensure_ascii=False)
+
+
+WIDE = 100
+"""Characters of a list before it goes over several lines."""
+
+
+def _singular(word: str) -> str:
+    return {"policies": "policy"}.get(word, word.removesuffix("s"))

@@ -1,0 +1,281 @@
+"""The command line. Each command reads its words, calls one function, and prints what came back.
+
+Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 an expectation missed, a
+policy does not conform or a run failed, 2 bad usage or input, 130 interrupted. Heavy libraries are
+imported where they are used, never on the way to `--help`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from simulator.contracts import InputError, RewriteLabError, one_line
+
+app = typer.Typer(
+    name="rewritelab",
+    help="Simulate the rewrite policies of agents that edit their own context.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout, nothing else there.")]
+Workers = Annotated[int | None, typer.Option("--workers", help="Processes; all usable cores by default.", min=1)]
+Policies = Annotated[list[str], typer.Option("--policy", help="Name, TOML file or package.module:Class; repeatable.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="path=value of the scenario, policy.path=value, or NAME.path=value; repeatable."),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Root seed.", min=0)]
+Save = Annotated[Path | None, typer.Option("--save", help="Folder for the tables, one folder a policy.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Picture of occupancy by turn: png, svg or pdf.")]
+
+
+@app.command("reproduce")
+def reproduce_command(
+    scenarios: Annotated[list[str] | None, typer.Argument(help="Scenarios; all of the catalogue by default.")] = None,
+    output: Annotated[Path, typer.Option("--output", help="Folder for the table and the pictures.")] = Path(
+        "results/reproduce"
+    ),
+    workers: Workers = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Another root seed: fresh worlds.", min=0)] = None,
+    box: Annotated[
+        int | None, typer.Option("--box", help="Measure at N points the share of a parameter box that holds.", min=1)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run the documented failures; print documented beside simulated, pass or miss."""
+    from experiments import reports
+    from experiments.reproduction import box_shares, documented_scenarios, reproduce
+    from experiments.store import ready_folder, write_atomically
+
+    chosen = documented_scenarios(scenarios or [])
+    if box is not None:
+        for scenario in chosen:
+            shares = box_shares(
+                scenario, points=box, replications=20, seed=1 if seed is None else seed, workers=workers
+            )
+            sys.stdout.write(reports.findings_json(shares) if json else reports.box_table(scenario, shares))
+        return
+    ready_folder(output)
+    findings = reproduce(chosen, workers=workers, seed=seed, output=output)
+    lines = reports.findings_json(findings)
+    write_atomically(output / "findings.jsonl", lines.encode())
+    sys.stdout.write(lines if json else reports.findings_table(findings, output))
+    if not all(finding.passed for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command("run")
+def run_command(
+    scenario: Annotated[str, typer.Argument(help="A scenario by name or path.")],
+    policy: Policies,
+    seed: Seed = 0,
+    sets: Sets = None,
+    save: Save = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Run one scenario under each policy, all in the same world."""
+    from experiments.words import split_overrides
+    from scenarios import load_scenario
+
+    of_scenario, of_policies = split_overrides(sets or [], policy)
+    setting = load_scenario(scenario, of_scenario).setting()
+    _compare([setting], [[]], policy, of_policies, seed, save, plot, json)
+
+
+@app.command("replay")
+def replay_command(
+    log: Annotated[Path, typer.Argument(help="A session log of a real agent.")],
+    policy: Policies,
+    window: Annotated[int | None, typer.Option("--window", help="Tokens of the model's window.")] = None,
+    log_format: Annotated[str | None, typer.Option("--format", help="Format; found by looking by default.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="Number from 0, or all; longest by default.")] = None,
+    prefix: Annotated[int | None, typer.Option("--prefix", help="Tokens of the fixed prefix.")] = None,
+    seed: Seed = 0,
+    sets: Sets = None,
+    save: Save = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Replay a real session log as the workload under each policy, open loop."""
+    from experiments.words import session_of, split_overrides
+    from scenarios.replay import replay_scenarios
+
+    of_scenario, of_policies = split_overrides(sets or [], policy)
+    replays = replay_scenarios(
+        log,
+        window=200_000 if window is None else window,
+        format=log_format,
+        session=session_of(session),
+        prefix=prefix,
+        overrides=of_scenario,
+    )
+    settings = [replay.setting() for replay in replays]
+    _compare(settings, [list(replay.notes) for replay in replays], policy, of_policies, seed, save, plot, json)
+
+
+def _compare(
+    settings: list[object],
+    notes: list[list[str]],
+    policies: list[str],
+    of_policies: dict[str, dict[str, object]],
+    seed: int,
+    save: Path | None,
+    plot: Path | None,
+    json: bool,
+) -> None:
+    """Run every policy in every world, and show, save and draw what came out."""
+    from experiments import reports
+    from experiments.comparison import compare, save_comparison
+    from experiments.store import ready_folder
+
+    if save is not None:
+        ready_folder(save)
+    rows = compare(settings, policies, of_policies, seed)  # type: ignore[arg-type]
+    for lines in notes:
+        for line in lines:
+            print(f"note: {one_line(line)}", file=sys.stderr)
+    save_comparison(rows, save, plot)
+    sys.stdout.write(reports.comparison_json(rows) if json else reports.comparison_table(rows))
+    if any(row.failure is not None for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command("explain")
+def explain_command(
+    scenario: Annotated[str, typer.Argument(help="A scenario by name or path.")],
+    policy: Annotated[str, typer.Option("--policy", help="Name, TOML file or package.module:Class.")],
+    seed: Seed = 0,
+    rewrite: Annotated[int, typer.Option("--rewrite", help="Number of the attempt, from 1.", min=1)] = 1,
+    sets: Sets = None,
+    json: Json = False,
+) -> None:
+    """Tell one attempt in words: seen, estimated, spent, judged, and what was true."""
+    from experiments.explain import explain
+    from experiments.words import split_overrides
+    from scenarios import load_scenario
+
+    of_scenario, of_policies = split_overrides(sets or [], [policy])
+    loaded = load_scenario(scenario, of_scenario)
+    sys.stdout.write(explain(loaded, policy, of_policies[policy], seed=seed, number=rewrite, as_json=json))
+
+
+@app.command("sweep")
+def sweep_command(
+    experiment: Annotated[str, typer.Argument(help="An experiment by name or path.")],
+    output: Annotated[Path | None, typer.Option("--output", help="Folder; results/EXPERIMENT by default.")] = None,
+    workers: Workers = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results of an earlier plan.")] = False,
+    json: Json = False,
+) -> None:
+    """Run an experiment file, or what is missing of it; write Parquet and a picture."""
+    from experiments import reports
+    from experiments.experiment import load_experiment
+    from experiments.plots import save_figure
+    from experiments.sweeping import picture, sweep, table_of
+
+    loaded = load_experiment(experiment)
+    folder = Path("results") / loaded.name if output is None else output
+    failures = sweep(loaded, folder, workers=workers, fresh=fresh)
+    path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
+    table = table_of(folder, loaded)
+    sys.stdout.write(reports.table_json(table) if json else reports.sweep_table(table, path))
+    if failures:
+        print(f"{failures} runs failed; their rows say where and why", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command("plot")
+def plot_command(
+    folder: Annotated[Path, typer.Argument(help="The folder of a sweep.")],
+    kind: Annotated[str, typer.Argument(help="response, heat, phase or table.")],
+    output: Annotated[Path | None, typer.Option("--output", help="File; DIR/KIND.png by default.")] = None,
+) -> None:
+    """Draw one picture of a sweep's results."""
+    from experiments.experiment import load_experiment
+    from experiments.plots import save_figure
+    from experiments.sweeping import experiment_of, picture
+
+    experiment = load_experiment(experiment_of(folder))
+    path = save_figure(picture(folder, experiment, kind), folder / f"{kind}.png" if output is None else output)
+    print(path)
+
+
+@app.command("list")
+def list_command(
+    kind: Annotated[str | None, typer.Argument(help="scenarios, policies or experiments; all by default.")] = None,
+    json: Json = False,
+) -> None:
+    """List what there is, and where it comes from."""
+    from experiments.catalogues import listing
+    from experiments.reports import listing_json, listing_text
+
+    rows = listing(kind)
+    sys.stdout.write(listing_json(rows) if json else listing_text(rows))
+
+
+@app.command("show")
+def show_command(
+    name: Annotated[str, typer.Argument(help="A scenario, policy or experiment by name or path.")],
+    resolved: Annotated[bool, typer.Option("--resolved", help="With its base and every default.")] = False,
+) -> None:
+    """Print one catalogue file."""
+    from experiments.catalogues import shown
+
+    sys.stdout.write(shown(name, resolved=resolved))
+
+
+@app.command("check-policy")
+def check_policy_command(
+    policy: Annotated[str, typer.Argument(help="Name, TOML file or package.module:Class.")],
+    json: Json = False,
+) -> None:
+    """Run the conformance suite on a policy."""
+    from experiments.reports import checks_json, checks_text
+    from policies.checker import check_policy
+
+    checks = check_policy(policy)
+    sys.stdout.write(checks_json(policy, checks) if json else checks_text(policy, checks))
+    if not all(check.passed for check in checks):
+        raise typer.Exit(1)
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.exit(_code())
+
+
+def _code() -> int:
+    try:
+        code = app(standalone_mode=False, prog_name="rewritelab")
+    except typer.Exit as ended:
+        return ended.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # the reader of stdout has gone: leave it nothing more to flush into
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except InputError as fault:
+        return _told(fault, 2)
+    except RewriteLabError as fault:
+        return _told(fault, 1)
+    except Exception as fault:
+        message = getattr(fault, "format_message", None)
+        if message is None:
+            raise
+        return _told(InputError(message(), expected="see rewritelab --help"), 2)
+    return code if isinstance(code, int) else 0
+
+
+def _told(fault: Exception, code: int) -> int:
+    print(f"rewritelab: {fault}", file=sys.stderr)
+    return code

@@ -1,0 +1,189 @@
+"""The schema of an experiment file: factors, policies, responses, and how they are drawn.
+
+A factor moves one path, or several together (its levels are then named sets of values). The design
+is the full grid of all factors. Responses are measures or keys of the summary, one number a run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from scenarios.measures import MEASURES
+from simulator.catalogue import names, read_entry, validated
+from simulator.contracts import InputError, nearest_name
+
+CATALOGUE = Path(__file__).parent / "catalogue"
+
+Value = bool | int | float | str
+
+
+class Table(BaseModel):
+    """A table of an experiment file: no unknown key, no infinity."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+class Level(Table):
+    """One level of a factor that moves several values together."""
+
+    label: Annotated[str, Field(min_length=1)]
+    set: dict[str, Value]
+
+
+class Factor(Table):
+    """One factor: `path` and `values`, or named `levels`. Paths beginning with `policy.` are the policy's."""
+
+    name: Annotated[str, Field(min_length=1)]
+    unit: str = ""
+    path: str | None = None
+    values: list[Value] = []
+    levels: list[Level] = []
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Factor:
+        if (self.path is None) == (not self.levels):
+            raise ValueError("needs either path with values, or levels")
+        if self.path is not None and not self.values:
+            raise ValueError("path needs at least one of values")
+        labels = self.labels
+        if len(set(labels)) != len(labels):
+            raise ValueError(f"a level stands twice in {labels}")
+        return self
+
+    @property
+    def labels(self) -> list[Value]:
+        """The levels as they stand in tables."""
+        return [level.label for level in self.levels] if self.levels else list(self.values)
+
+    def settings(self) -> list[dict[str, Value]]:
+        """Return the overrides of each level."""
+        if self.levels:
+            return [dict(level.set) for level in self.levels]
+        assert self.path is not None
+        return [{self.path: value} for value in self.values]
+
+
+class PlotTable(Table):
+    """How the experiment is drawn; `line` is an analytic boundary y = intercept + slope * x."""
+
+    kind: Literal["response", "heat", "phase", "table"] = "response"
+    response: str | None = None
+    line: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    line_label: str = "analytic"
+
+
+class ExperimentFile(Table):
+    """One experiment."""
+
+    summary: str = ""
+    source: str = ""
+    scenario: str
+    policies: Annotated[list[str], Field(min_length=1)]
+    replications: Annotated[int, Field(ge=1, le=10**6)] = 20
+    seed: Annotated[int, Field(ge=0)] = 20261113
+    responses: Annotated[list[str], Field(min_length=1)]
+    factor: Annotated[list[Factor], Field(min_length=1)]
+    plot: PlotTable = PlotTable()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the design: what stands in the table, and what is set."""
+
+    labels: dict[str, Value]
+    of_scenario: dict[str, object]
+    of_policy: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment, read and checked."""
+
+    name: str
+    path: Path
+    file: ExperimentFile
+
+    def points(self) -> Iterator[Point]:
+        """Yield the points of the full grid, the last factor fastest."""
+        factors = self.file.factor
+        levels = [list(zip(factor.labels, factor.settings(), strict=True)) for factor in factors]
+        for combination in itertools.product(*levels):
+            moved: dict[str, object] = {}
+            for _, settings in combination:
+                moved |= settings
+            yield Point(
+                {factor.name: label for factor, (label, _) in zip(factors, combination, strict=True)},
+                {path: value for path, value in moved.items() if not path.startswith("policy.")},
+                {path.removeprefix("policy."): value for path, value in moved.items() if path.startswith("policy.")},
+            )
+
+
+def experiment_names() -> list[str]:
+    """Return the names in the catalogue, sorted."""
+    return names(CATALOGUE)
+
+
+def load_experiment(reference: str) -> Experiment:
+    """Return an experiment by name or path. Raises InputError where something is wrong.
+
+    >>> len(list(load_experiment("trigger-and-watermark").points())) > 3
+    True
+    """
+    entry = read_entry("experiment", reference, CATALOGUE, not_inherited=("summary", "source"))
+    file = validated(ExperimentFile, entry.data, str(entry.path))
+    valid = [*MEASURES, *SUMMARY_RESPONSES]
+    for response in file.responses:
+        if response not in valid:
+            raise InputError(
+                f"unknown response {response!r}",
+                where=f"{entry.path}: responses",
+                expected="a measure or a number of the summary",
+                nearest=nearest_name(response, valid),
+            )
+    factor_names = [factor.name for factor in file.factor]
+    if len(set(factor_names)) != len(factor_names):
+        raise InputError("two factors share a name", where=f"{entry.path}: factor", expected="distinct names")
+    wanted = {"phase": 2, "heat": 2, "response": 1}.get(file.plot.kind)
+    if wanted is not None and len(file.factor) != wanted:
+        raise InputError(
+            f"a {file.plot.kind} plot shows {wanted} factors, not {len(file.factor)}",
+            where=f"{entry.path}: plot.kind",
+        )
+    if file.plot.kind in ("response", "heat") and file.plot.response not in file.responses:
+        raise InputError(
+            f"{file.plot.response!r} is not among the responses",
+            where=f"{entry.path}: plot.response",
+            nearest=nearest_name(str(file.plot.response), file.responses),
+        )
+    return Experiment(entry.name, entry.path, file)
+
+
+SUMMARY_RESPONSES = (
+    "turns",
+    "max_occupancy_pct",
+    "final_occupancy_pct",
+    "occupancy_q05_pct",
+    "occupancy_q95_pct",
+    "rewrites_committed",
+    "rewrites_refused",
+    "rewrites_infeasible",
+    "tokens_freed",
+    "rewrite_cost_tokens",
+    "measurement_cost_tokens",
+    "net_tokens",
+    "believed_net_tokens",
+    "waste_tokens",
+    "retired_tokens",
+    "out_of_band_tokens",
+    "escalations",
+    "decision_quality",
+    "usd",
+    "seconds",
+)
+"""Keys of a run's summary that are numbers."""

@@ -1,0 +1,83 @@
+"""One attempt in words: what was seen, estimated, spent and judged, and what was true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from experiments.runs import RunTask, execute
+from scenarios import Scenario
+from simulator import InputError
+from simulator.ledger import COMMITTED, RewriteEntry
+
+
+def explain(
+    scenario: Scenario, policy: str, overrides: Mapping[str, object], *, seed: int, number: int, as_json: bool
+) -> str:
+    """Return attempt `number` (from 1) of one run, as text or as one JSON line.
+
+    Raises
+    ------
+    InputError
+        The run has fewer attempts.
+    """
+    setting = scenario.setting()
+    run = execute(RunTask(setting, policy, seed, overrides=dict(overrides)))
+    entries = run.rewrite_rows
+    if number > len(entries):
+        raise InputError(
+            f"there is no attempt {number}", where="--rewrite", expected=f"1 to {len(entries)} in this run"
+        )
+    entry = entries[number - 1]
+    if as_json:
+        from experiments.reports import json_line
+
+        return json_line(
+            {"scenario": scenario.name, "policy": policy, "seed": seed, "rewrite": number, **entry._asdict()}
+        )
+    title = f"{scenario.name} under {policy}, seed {seed}: attempt {number} of {len(entries)}"
+    return "\n".join([title, "", *_told(entry, setting.window)]) + "\n"
+
+
+def _told(entry: RewriteEntry, window: int) -> list[str]:
+    lines = [
+        f"seen       turn {entry.turn}, {entry.time_s:.1f} s, at the check point {entry.trigger}: "
+        f"{_tokens(entry.tokens_before)} in the window, {entry.occupancy_before_pct:.2f}% of {window:,}",
+    ]
+    if entry.selected:
+        own = f", {entry.own_selected} of them its own records" if entry.own_selected else ""
+        lines.append(f"chosen     {entry.selected} spans of {_tokens(entry.selected_tokens)}{own}")
+        lines.append(f"estimated  a saving of {_tokens(entry.estimated_saving)}")
+    lines.append(
+        f"spent      {_tokens(entry.rewrite_cost)} of rationale and {_tokens(entry.measurement_cost)} of measurement "
+        f"in the window; {entry.rewrite_seconds:.1f} s"
+    )
+    lines.append(f"judged     {entry.outcome} at {entry.stage}" + (f": {entry.reason}" if entry.reason else ""))
+    lines.append(f"believed   net {entry.believed_net:+,} tokens")
+    terms = [
+        f"{entry.freed:,} freed",
+        f"- {entry.rewrite_cost:,} rationale",
+        f"- {entry.measurement_cost:,} measurement",
+    ]
+    lines.append(f"true       net {entry.net:+,} tokens = {' '.join(terms)}")
+    lines.append(
+        f"after      {_tokens(entry.tokens_after)}, {entry.occupancy_after_pct:.2f}% of the window"
+        + _meanwhile(entry)
+    )
+    if entry.outcome in COMMITTED and entry.believed_net > 0 >= entry.net:
+        lines.append("so         the policy believes that it has gained; the window says that it has lost")
+    elif entry.outcome not in COMMITTED:
+        lines.append("so         the context is as it was, but for what was spent")
+    return lines
+
+
+def _meanwhile(entry: RewriteEntry) -> str:
+    parts = []
+    if entry.arrivals_during:
+        parts.append(f"{entry.arrivals_during:,} arrived")
+    if entry.out_of_band_during:
+        parts.append(f"{entry.out_of_band_during:,} were removed out of band")
+    return f" (meanwhile {' and '.join(parts)})" if parts else ""
+
+
+def _tokens(count: int) -> str:
+    return f"{count:,} tokens"

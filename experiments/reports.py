@@ -1,0 +1,236 @@
+"""What the commands print: tables for people, JSON lines for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.judge import LEVEL, Finding
+from experiments.statistics import family_false_alarm_rate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from experiments.catalogues import Entry
+    from experiments.comparison import Row
+    from policies.checker import Check
+    from scenarios import Scenario
+
+SHOWN = (
+    ("turns", ""),
+    ("max_occupancy_pct", "% of window"),
+    ("final_occupancy_pct", "% of window"),
+    ("rewrites_committed", ""),
+    ("rewrites_refused", ""),
+    ("rewrites_infeasible", ""),
+    ("tokens_freed", "tokens"),
+    ("rewrite_cost_tokens", "tokens"),
+    ("measurement_cost_tokens", "tokens"),
+    ("net_tokens", "tokens"),
+    ("believed_net_tokens", "tokens"),
+    ("retired_tokens", "tokens"),
+    ("out_of_band_tokens", "tokens"),
+    ("escalations", ""),
+    ("decision_quality", ""),
+    ("usd", "$"),
+    ("seconds", "s"),
+)
+"""Responses of a run that its table shows, with their units."""
+
+
+def json_line(value: object) -> str:
+    """Return one JSON line; what is not finite becomes null."""
+    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def findings_json(findings: Iterable[Finding]) -> str:
+    """Return one object an expectation."""
+    return "".join(json_line(dataclasses.asdict(finding)) for finding in findings)
+
+
+def findings_table(findings: Sequence[Finding], output: Path) -> str:
+    """Return documented beside simulated, and the count of what holds."""
+    parts = []
+    for scenario in dict.fromkeys(finding.scenario for finding in findings):
+        own = [finding for finding in findings if finding.scenario == scenario]
+        table = _table(scenario, "policy", "response", "documented", "simulated", "kind", "box", "")
+        for finding in own:
+            box = "" if finding.holds_in_box is None else f"{finding.holds_in_box:.0%}"
+            mark = "pass" if finding.passed else "MISS"
+            table.add_row(
+                finding.policy, finding.response, finding.documented, _simulated(finding), finding.kind, box, mark
+            )
+        parts.append(_rendered(table))
+        parts += [f"  {finding.policy}, {finding.response}: {finding.note}\n" for finding in own if finding.note]
+    passed = sum(finding.passed for finding in findings)
+    kinds = Counter(finding.kind for finding in findings)
+    chance = [finding for finding in findings if finding.random]
+    counted = ", ".join(f"{kinds[kind]} {kind}" for kind in ("fitted", "implied", "external"))
+    parts.append(f"\n{passed} of {len(findings)} expectations hold: {counted}.\n")
+    if chance:
+        rate = family_false_alarm_rate(len(chance), 1 - LEVEL)
+        parts.append(
+            f"{len(chance)} are judged by {LEVEL:.0%} intervals; were the truth of each at the edge of its band, "
+            f"chance alone would miss one or more with probability {rate:.0%}.\n"
+        )
+    parts.append(f"Pictures and findings.jsonl are in {output}\n")
+    return "".join(parts)
+
+
+def box_table(scenario: Scenario, shares: Sequence[Finding]) -> str:
+    """Return the share of the parameter box in which each signature holds."""
+    half = scenario.file.box_half_width
+    table = _table(f"{scenario.name}, {len(scenario.file.box)} parameters +/-{half:.0%}", "policy", "response",
+                   "documented", "holds in")
+    for finding in shares:
+        table.add_row(finding.policy, finding.response, finding.documented, f"{finding.holds_in_box or 0:.0%}")
+    return _rendered(table)
+
+
+def comparison_json(rows: Iterable[Row]) -> str:
+    """Return one object a run; a failed one has its stage and reason, and no summary."""
+    lines = []
+    for row in rows:
+        line: dict[str, object] = {"scenario": row.scenario, "policy": row.policy, "seed": row.seed}
+        if row.run is not None:
+            line |= {"outcome": row.run.outcome, "summary": row.run.summary, "manifest": row.run.manifest}
+        elif row.failure is not None:
+            line |= {
+                "outcome": "failed",
+                "summary": None,
+                "manifest": None,
+                "stage": row.failure.stage,
+                "reason": row.failure.reason,
+            }
+        lines.append(json_line(line))
+    return "".join(lines)
+
+
+def comparison_table(rows: Sequence[Row]) -> str:
+    """Return the responses of each run, one column a policy."""
+    parts = []
+    for scenario in dict.fromkeys(row.scenario for row in rows):
+        own = [row for row in rows if row.scenario == scenario]
+        table = _table(scenario, "response", *(row.policy for row in own), "unit")
+        table.add_row("outcome", *(row.run.outcome if row.run else "failed" for row in own), "")
+        for name, unit in SHOWN:
+            table.add_row(name, *(_number(row.run.summary[name]) if row.run else "" for row in own), unit)
+        parts.append(_rendered(table))
+        parts += [
+            f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}\n" for row in own if row.failure
+        ]
+    return "".join(parts)
+
+
+def table_json(table: pd.DataFrame) -> str:
+    """Return one object a row."""
+    return "".join(json_line(row) for row in table.to_dict("records"))
+
+
+def sweep_table(table: pd.DataFrame, path: Path) -> str:
+    """Return a sweep's points with their intervals, and where the picture is."""
+    places = [name for name in table.columns if name not in ("mean", "low", "high", "n", "failed")]
+    shown = _table("", *places, "mean", "95% interval", "runs")
+    for row in table.to_dict("records"):
+        bounds = f"{_number(row['low'])} to {_number(row['high'])}"
+        shown.add_row(*(_number(row[name]) for name in places), _number(row["mean"]), bounds, str(row["n"]))
+    return f"{_rendered(shown)}\nThe picture is {path}\n"
+
+
+def listing_json(rows: Iterable[Entry]) -> str:
+    """Return one object an entry."""
+    return "".join(json_line(row._asdict()) for row in rows)
+
+
+def listing_text(rows: Sequence[Entry]) -> str:
+    """Return the entries by kind, each with its summary."""
+    lines = []
+    for kind in dict.fromkeys(row.kind for row in rows):
+        lines.append(f"{kind}\n")
+        width = max(len(row.name) for row in rows if row.kind == kind)
+        lines += [f"  {row.name:<{width}}  {row.summary}\n" for row in rows if row.kind == kind]
+    return "".join(lines)
+
+
+def checks_json(policy: str, checks: Iterable[Check]) -> str:
+    """Return one object a check."""
+    return "".join(
+        json_line({"policy": policy, "check": check.name, "passed": check.passed, "detail": check.detail})
+        for check in checks
+    )
+
+
+def checks_text(policy: str, checks: Sequence[Check]) -> str:
+    """Return one line a check."""
+    lines = [f"{'pass' if check.passed else 'FAIL'}  {check.name}: {check.detail}\n" for check in checks]
+    failed = sum(not check.passed for check in checks)
+    verdict = "conforms" if not failed else f"does not conform: {failed} of {len(checks)} checks failed"
+    return "".join(lines) + f"{policy} {verdict}\n"
+
+
+def _simulated(finding: Finding) -> str:
+    if isinstance(finding.simulated, str) or finding.simulated is None:
+        return str(finding.simulated)
+    if finding.low == finding.high or finding.low is None or finding.high is None:
+        return _number(finding.simulated)
+    return f"{_number(finding.simulated)} [{_number(finding.low)}, {_number(finding.high)}]"
+
+
+def _number(value: object) -> str:
+    """Return a number with four digits, tokens whole; nothing for None."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if float(value).is_integer() and abs(value) < LARGEST_WHOLE:
+        return f"{int(value):,}"
+    return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+LARGEST_WHOLE = 1e15
+"""Above it, a float no longer holds every whole number."""
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    return value
+
+
+def _table(title: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=place == 0)
+    return table
+
+
+def _rendered(table: Table) -> str:
+    """Return a rich table as text: colours on a terminal only, never narrower than it can be read."""
+    import sys
+
+    from rich.console import Console
+
+    width = max(Console().width, LEAST_WIDTH)
+    console = Console(width=width, no_color=not sys.stdout.isatty(), highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+LEAST_WIDTH = 110
+"""Columns of the tables where the terminal is narrower or there is none."""

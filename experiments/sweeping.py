@@ -1,0 +1,237 @@
+"""Sweeps: an experiment file becomes a folder of Parquet, resumable, and its picture.
+
+The plan is the list of (point, policy, replication) in file order; a run is one row of responses.
+What has been run is never run again; results are the same bit for bit whatever the workers, the
+order, a crash or a resume.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.experiment import Experiment
+from experiments.progress import progress
+from experiments.runner import Failure, stream_tasks
+from experiments.runs import RunTask, execute
+from experiments.statistics import mean_interval
+from experiments.store import SweepStore, read_manifest, read_runs
+from policies import load_policy
+from scenarios import load_scenario
+from scenarios.measures import MEASURES
+from simulator import InputError, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTask:
+    """One run of a sweep: the run, where it stands in the table, and what to take from it."""
+
+    run: RunTask
+    labels: dict[str, Scalar]
+    responses: tuple[str, ...]
+
+
+def execute_row(task: SweepTask) -> dict[str, Scalar]:
+    """Run one task and return its row of responses."""
+    run = execute(task.run)
+    row: dict[str, Scalar] = {**_coordinates(task), "outcome": run.outcome, "failed_stage": None, "failure": None}
+    return row | {name: response(run, name) for name in task.responses}
+
+
+def response(run: Run, name: str) -> float | None:
+    """Return one response of a run: a measure, or a number of its summary."""
+    if name in MEASURES:
+        return MEASURES[name].take(run)
+    value = run.summary.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def plan_of(experiment: Experiment) -> list[SweepTask]:
+    """Return all runs of an experiment. Raises InputError where a point or a policy cannot be built."""
+    file = experiment.file
+    tasks = []
+    for point in experiment.points():
+        setting = load_scenario(file.scenario, point.of_scenario).setting()
+        for policy in file.policies:
+            load_policy(policy, point.of_policy)
+            tasks += [
+                SweepTask(
+                    RunTask(setting, policy, file.seed, replication, point.of_policy),
+                    dict(point.labels),
+                    tuple(file.responses),
+                )
+                for replication in range(file.replications)
+            ]
+    return tasks
+
+
+def sweep(
+    experiment: Experiment, folder: Path, *, workers: int | None = None, fresh: bool = False, show: str = "auto"
+) -> int:
+    """Run what is missing of an experiment, and return how many runs failed.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    folder : where the results lie; made if it is not there.
+    workers : processes; None takes the usable cores.
+    fresh : remove the results of an earlier plan first.
+    show : how progress is shown, as for `progress`.
+
+    Raises
+    ------
+    InputError
+        The folder cannot be written, is in use, or holds another plan.
+    """
+    tasks = plan_of(experiment)
+    columns: dict[str, type] = {"policy": str, "replication": int, "outcome": str, "failed_stage": str, "failure": str}
+    columns |= dict.fromkeys(experiment.file.responses, float)
+    manifest = {"experiment": experiment.name, "seed": experiment.file.seed}
+    failures = 0
+    with SweepStore(
+        folder,
+        plan_digest=digest_of(experiment),
+        plan_size=len(tasks),
+        manifest=manifest,
+        columns=columns,
+        fresh=fresh,
+    ) as store:
+        missing = store.missing()
+        todo = [tasks[run] for run in missing]
+        with (
+            progress(len(tasks), "runs", show, done=len(tasks) - len(todo)) as bar,  # type: ignore[arg-type]
+            closing(stream_tasks(execute_row, todo, workers=workers)) as stream,
+        ):
+            for place, result in stream:
+                failed = isinstance(result, Failure)
+                failures += failed
+                store.add(missing[place], _failed_row(todo[place], result) if isinstance(result, Failure) else result)
+                bar.advance(failures=int(failed))
+    return failures
+
+
+def digest_of(experiment: Experiment) -> str:
+    """Return what names the plan: everything in the file and in the scenario and policies it uses."""
+    file = experiment.file
+    parts: list[object] = [file.model_dump(mode="json")]
+    parts.append(load_scenario(file.scenario).file.model_dump(mode="json"))
+    for policy in file.policies:
+        parts.append(repr(getattr(load_policy(policy), "parts", policy)))
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def table_of(folder: Path, experiment: Experiment) -> pd.DataFrame:
+    """Return one row a point, policy and response: mean, interval, runs and failures.
+
+    Columns are the factors, `policy`, `response`, `mean`, `low`, `high`, `n`, `failed`.
+    """
+    import pandas as pd
+
+    runs = read_runs(folder)
+    factors = [factor.name for factor in experiment.file.factor]
+    rows = []
+    for key, group in runs.groupby([*factors, "policy"], sort=False):
+        place = dict(zip([*factors, "policy"], key, strict=True))
+        failed = int(group["failure"].notna().sum())
+        for name in experiment.file.responses:
+            values = group[name].dropna().to_numpy(dtype=float)
+            interval = mean_interval(values) if len(values) else None
+            rows.append(
+                {
+                    **place,
+                    "response": name,
+                    "mean": interval.estimate if interval else None,
+                    "low": interval.low if interval else None,
+                    "high": interval.high if interval else None,
+                    "n": len(values),
+                    "failed": failed,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def regimes(table: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
+    """Return one row a point and policy with its regime.
+
+    Spiral: mean net of an attempt below 0. Insufficient: at least 0 but below what arrives a turn.
+    Stable: else, and where nothing triggered.
+    """
+    wide = table.pivot_table(
+        index=[*factors, "policy"], columns="response", values="mean", sort=False, dropna=False
+    ).reset_index()
+    net, arrivals = wide["net_per_attempt_tokens"], wide["arrivals_per_turn_tokens"]
+    wide["regime"] = "stable"
+    wide.loc[net < arrivals, "regime"] = "insufficient"
+    wide.loc[net < 0, "regime"] = "spiral"
+    return wide
+
+
+def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Figure:
+    """Return the figure of a sweep's results, of the kind that its file asks for or another."""
+    from experiments import plots
+
+    file = experiment.file
+    kind = kind or file.plot.kind
+    table = table_of(folder, experiment)
+    if table.empty:
+        raise InputError("holds no results yet", where=str(folder), expected="a sweep that has run")
+    factors = [factor.name for factor in file.factor]
+    labels = {
+        factor.name: f"{factor.name} ({factor.unit})" if factor.unit else factor.name for factor in file.factor
+    }
+    chosen = file.plot.response or file.responses[0]
+    labels |= {name: f"{name} ({MEASURES[name].unit})" if name in MEASURES else name for name in file.responses}
+    if kind == "phase":
+        points = regimes(table, factors)
+        intercept, slope = file.plot.line or (0.0, 0.0)
+        return plots.phase_diagram(
+            points,
+            factors[0],
+            factors[1],
+            analytic=(lambda x: intercept + slope * x) if file.plot.line else None,
+            analytic_label=file.plot.line_label,
+            labels=labels,
+        )
+    if kind == "table":
+        wide = table.copy()
+        wide["setting"] = wide[factors].astype(str).agg(", ".join, axis=1)
+        wide["judged"] = None
+        return plots.signature_table(wide, setting="setting", signature="response", value="mean", passed="judged")
+    rows = table[table["response"] == chosen].rename(columns={"mean": chosen})
+    if kind == "heat":
+        return plots.heat_table(rows, factors[0], factors[1], chosen, labels=labels)
+    if kind == "response":
+        return plots.response_with_intervals(rows, factors[0], chosen, labels=labels)
+    raise InputError(f"unknown picture {kind!r}", where="plot", expected="response, heat, phase or table")
+
+
+def experiment_of(folder: Path) -> str:
+    """Return the name of the experiment whose results lie in a folder."""
+    sessions = read_manifest(folder)["sessions"]
+    return str(sessions[-1]["experiment"])
+
+
+def _coordinates(task: SweepTask) -> dict[str, Scalar]:
+    return {**task.labels, "policy": task.run.policy, "replication": task.run.replication}
+
+
+def _failed_row(task: SweepTask, failure: Failure) -> dict[str, Scalar]:
+    """Return the row of a run that failed: its stage and reason stand where a result would."""
+    row: dict[str, Scalar] = {
+        **_coordinates(task),
+        "outcome": "failed",
+        "failed_stage": failure.stage,
+        "failure": failure.reason,
+    }
+    return row | dict.fromkeys(task.responses)

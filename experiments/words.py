@@ -1,0 +1,57 @@
+"""What a user's words on the command line mean: overrides and numbers of sessions."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Literal
+
+from simulator.contracts import InputError
+
+Overrides = dict[str, object]
+
+
+def split_overrides(words: Sequence[str], policies: Sequence[str]) -> tuple[Overrides, dict[str, Overrides]]:
+    """Return the overrides of the scenario and of each policy.
+
+    `path=value` is the scenario's, `policy.path=value` every policy's, `NAME.path=value` one's. Values
+    are TOML. Raises InputError.
+
+    >>> split_overrides(["window.tokens=100", "naive.trigger.fraction=0.8"], ["naive"])
+    ({'window.tokens': 100}, {'naive': {'trigger.fraction': 0.8}})
+    """
+    of_scenario: Overrides = {}
+    of_policies: dict[str, Overrides] = {policy: {} for policy in policies}
+    for word in words:
+        path, separator, text = word.partition("=")
+        path = path.strip()
+        if not separator or not path:
+            raise InputError(f"{word!r} sets nothing", where="--set", expected="path=value")
+        value = _toml(path, text)
+        owner = next((policy for policy in policies if path.startswith(f"{policy}.")), None)
+        if owner is not None:
+            of_policies[owner][path.removeprefix(f"{owner}.")] = value
+        elif path.startswith("policy."):
+            for overrides in of_policies.values():
+                overrides[path.removeprefix("policy.")] = value
+        else:
+            of_scenario[path] = value
+    return of_scenario, of_policies
+
+
+def session_of(word: str | None) -> int | Literal["all"] | None:
+    """Return which sessions of a log are meant: a number from 0, all, or the longest (None)."""
+    if word is None or word == "all":
+        return word  # type: ignore[return-value]
+    if not word.isascii() or not word.isdigit():
+        raise InputError(f"{word!r} is no session", where="--session", expected="a number from 0, or all")
+    return int(word)
+
+
+def _toml(path: str, text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
+        raise InputError(
+            f"{text!r} is not a TOML value", where=f"--set {path}", expected="a number, true, false, or \"text\""
+        ) from None

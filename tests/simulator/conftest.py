@@ -1,0 +1,102 @@
+"""What the simulator's tests share: a workload that is a list, and a policy that is a table of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Turn, Verdict
+from simulator.plan import RewritePlan
+from simulator.spans import Kind, Span
+from simulator.streams import Streams
+from simulator.view import Gauge, View
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The workload of a list: spans before the first turn, then these turns."""
+
+    brought: tuple[Turn, ...] = ()
+    before: tuple[Span, ...] = ()
+
+    def initial(self, streams: Streams) -> Iterator[Span]:
+        return iter(self.before)
+
+    def turns(self, streams: Streams) -> Iterator[Turn]:
+        return iter(self.brought)
+
+
+@dataclass
+class Scripted(Policy):
+    """A policy that answers with the functions it was given, and keeps what it was shown."""
+
+    name: str = "scripted"
+    terms: Terms = field(default_factory=lambda: Terms(deliberates=False))
+    check_by: Callable[[Gauge], bool] = lambda gauge: True
+    admit_by: Callable[[Gauge], Verdict] = lambda gauge: ACCEPTED
+    propose_by: Callable[[View], RewritePlan] = lambda view: RewritePlan()
+    judge_by: Callable[[Proposal], Verdict] = lambda proposal: ACCEPTED
+    learn_by: Callable[[Lesson], bool] = lambda lesson: False
+
+    def __post_init__(self) -> None:
+        self.begin(Brief(window=1))
+
+    def begin(self, brief: Brief) -> None:
+        self.brief = brief
+        self.gauges: list[Gauge] = []
+        self.views: list[View] = []
+        self.proposals: list[Proposal] = []
+        self.lessons: list[Lesson] = []
+
+    def check(self, gauge: Gauge) -> bool:
+        self.gauges.append(gauge)
+        return self.check_by(gauge)
+
+    def admit(self, gauge: Gauge) -> Verdict:
+        return self.admit_by(gauge)
+
+    def propose(self, view: View) -> RewritePlan:
+        self.views.append(view)
+        return self.propose_by(view)
+
+    def judge(self, proposal: Proposal) -> Verdict:
+        self.proposals.append(proposal)
+        return self.judge_by(proposal)
+
+    def learn(self, lesson: Lesson) -> bool:
+        self.lessons.append(lesson)
+        return self.learn_by(lesson)
+
+
+@pytest.fixture(scope="session")
+def listed() -> type[Listed]:
+    return Listed
+
+
+@pytest.fixture(scope="session")
+def scripted() -> type[Scripted]:
+    return Scripted
+
+
+def constant_turns(
+    number: int, arrival: int, *, reply: int = 0, dies: bool = False, seconds: float = 0.0
+) -> tuple[Turn, ...]:
+    """Return turns that bring one tool result and perhaps one reply of constant size.
+
+    Where `dies`, each result is a subgoal of its own that closes at the next turn.
+    """
+    turns = []
+    for turn in range(1, number + 1):
+        goal = turn if dies else None
+        result = Span(2 * turn, Kind.TOOL_RESULT, arrival, turn, subgoal=goal)
+        answer = (Span(2 * turn + 1, Kind.ASSISTANT, reply, turn),) if reply else ()
+        closes = (turn - 1,) if dies and turn > 1 else ()
+        turns.append(Turn((result,), answer, seconds, closes=closes))
+    return tuple(turns)
+
+
+@pytest.fixture(scope="session")
+def constant() -> Callable[..., tuple[Turn, ...]]:
+    return constant_turns
