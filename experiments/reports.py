@@ -232,5 +232,5 @@ def _rendered(table: Table) -> str:
     return captured.get()
 
 
-LEAST_WIDTH = 110
+LEAST_WIDTH = 150
 """Columns of the tables where the terminal is narrower or there is none."""

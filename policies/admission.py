@@ -23,7 +23,7 @@ class AdmissionTerms:
     """
 
     moving_average: bool = True
-    weight: float = 0.3
+    weight: float = 0.5
 
 
 class Admission:

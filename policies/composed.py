@@ -63,12 +63,14 @@ class ComposedPolicy(Policy):
     def begin(self, brief: Brief) -> None:
         """Forget the last run."""
         self._brief = brief
+        self._window = brief.window
         self._level: int | None = None
         self._admission = Admission(self.parts.admission, self.parts.replacement.ratio)
         self._strikes = Strikes(self.parts.guard)
 
     def check(self, gauge: Gauge) -> bool:
         """Ask the trigger."""
+        self._window = gauge.window  # a model switch may change it
         trigger = self.parts.trigger
         return trigger is not None and trigger.fires(gauge, self._level)
 
@@ -102,7 +104,7 @@ class ComposedPolicy(Policy):
         self._level = lesson.tokens
         self._admission.learn(lesson)
         trigger = self.parts.trigger
-        recovered = trigger is not None and lesson.tokens < threshold(trigger.fraction, self._brief.window)
+        recovered = trigger is not None and lesson.tokens < threshold(trigger.fraction, self._window)
         return self._strikes.count(lesson, recovered=recovered)
 
     def _charged_costs(self, tokens: int) -> tuple[int, int]:

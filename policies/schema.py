@@ -107,7 +107,7 @@ class AdmissionTable(Table):
     """What the policy hopes to free before it emits anything."""
 
     moving_average: bool = True
-    weight: Annotated[float, Field(gt=0, le=1)] = 0.3
+    weight: Annotated[float, Field(gt=0, le=1)] = 0.5
 
 
 class GatesTable(Table):

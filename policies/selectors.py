@@ -54,7 +54,7 @@ class Selector:
         going: list[Item] = []
         left = need
         begun: set[int | None] = set()
-        for item in view.items:
+        for item in self._movable(view):
             if not item.dead or item.marked:
                 continue
             if left is not None and left <= 0 and item.subgoal not in begun:
@@ -68,10 +68,9 @@ class Selector:
 
     def units(self, view: View, replacement: ReplacementRule, brief: Brief) -> list[Unit]:
         """Return the units that may be replaced, best first."""
-        last = len(view.items) - self.keep_last
         free = (
             item
-            for item in view.items[:last]
+            for item in self._movable(view)
             if item.kind in self.kinds
             and item.kind is not Kind.HEAD
             and not item.marked
@@ -85,6 +84,10 @@ class Selector:
         elif self.order == "saving":
             units.sort(key=lambda unit: -unit.saving)
         return units
+
+    def _movable(self, view: View) -> tuple[Item, ...]:
+        """Return the items before the last ones that stay."""
+        return view.items[: max(0, len(view.items) - self.keep_last)]
 
 
 def _unit(items: tuple[Item, ...], replacement: ReplacementRule, brief: Brief) -> Unit:

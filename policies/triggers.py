@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from simulator.contracts import CheckPoint
 from simulator.view import Gauge
 
+SLIP = 1e-6
+"""What a product of a share and a window may be off: 0.57 of 100 tokens is 57, not 56.99999999999999."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
@@ -37,7 +40,7 @@ class Trigger:
 
     def target(self, gauge: Gauge) -> int | None:
         """Return the tokens that a rewrite aims at, or None."""
-        return None if self.low_watermark is None else int(self.low_watermark * gauge.window)
+        return None if self.low_watermark is None else math.floor(self.low_watermark * gauge.window + SLIP)
 
 
 def threshold(fraction: float, window: int) -> int:
@@ -46,4 +49,4 @@ def threshold(fraction: float, window: int) -> int:
     >>> threshold(0.91, 24_000)
     21840
     """
-    return math.ceil(fraction * window - 1e-6)
+    return math.ceil(fraction * window - SLIP)

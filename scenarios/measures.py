@@ -121,8 +121,8 @@ def _rationale_growth(run: Run) -> Number:
 
 
 def _smallest_rationale_step(run: Run) -> Number:
-    """Smallest step of the rationale's length between attempts: above 0 grows at each."""
-    return min(_steps(_rationales(run)), default=None)
+    """Smallest step of the rationale's length between attempts from the second on: above 0 grows at each."""
+    return min(_steps(_rationales(run)[1:]), default=None)
 
 
 def _rewrite_seconds(run: Run) -> Number:
@@ -151,9 +151,13 @@ def _net_per_attempt(run: Run) -> Number:
     return _mean([float(entry.net) for entry in run.rewrite_rows])
 
 
-def _net_after_first(run: Run) -> Number:
-    """Sum of net over the attempts after the first: what is spent once there is evidence."""
-    return float(sum(entry.net for entry in run.rewrite_rows[1:])) if run.rewrite_rows else None
+LESSONS = 3
+"""Attempts after which a policy that learns has learned how well things compress."""
+
+
+def _net_once_learned(run: Run) -> Number:
+    """Sum of net over the attempts after the third: what is spent once there is evidence."""
+    return float(sum(entry.net for entry in run.rewrite_rows[LESSONS:])) if run.rewrite_rows else None
 
 
 def _turns_to_overflow(run: Run) -> Number:
@@ -232,7 +236,7 @@ MEASURES: dict[str, Measure] = {
         "tokens", "rationale of the last attempt minus that of the first", _rationale_growth
     ),
     "smallest_rationale_step_tokens": Measure(
-        "tokens", "smallest step of the rationale's length between attempts", _smallest_rationale_step
+        "tokens", "smallest step of the rationale's length between attempts from the second on", _smallest_rationale_step
     ),
     "rewrite_seconds": Measure("s", "mean time of an attempt", _rewrite_seconds),
     "estimate_error_tokens": Measure("tokens", "largest |estimated - freed| over commits", _estimate_error),
@@ -243,7 +247,7 @@ MEASURES: dict[str, Measure] = {
         "tokens", "largest |measured - true count| after an attempt", _measured_error
     ),
     "net_per_attempt_tokens": Measure("tokens", "mean net of an attempt", _net_per_attempt),
-    "net_after_first_tokens": Measure("tokens", "sum of net over attempts after the first", _net_after_first),
+    "net_once_learned_tokens": Measure("tokens", "sum of net over attempts after the third", _net_once_learned),
     "turns_to_overflow": Measure("turns", "from the first attempt to the overflow", _turns_to_overflow),
     "share_of_turns_triggered": Measure(
         "share of turns", "turns from the first attempt on in which an attempt started", _triggered_each_turn

@@ -1,0 +1,232 @@
+"""The conformance suite: every policy of the catalogue passes, every bad one is caught by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+import time
+
+import numpy as np
+import pytest
+
+from policies import checker, load_policy, policy_names
+from policies.checker import CHECKS, SEED, SENSIBLE_TERMS, STRESS, VIEWS, Check, Subject, check_policy
+from simulator import simulation
+from simulator.contracts import InputError, Terms
+from simulator.setting import Setting
+from simulator.simulation import brief_of, simulate
+from simulator.spans import Kind
+from simulator.streams import Streams
+from simulator.view import Gauge, View
+
+pytestmark = pytest.mark.contract
+
+
+def failed(reference: str) -> dict[str, str]:
+    return {check.name: check.detail for check in check_policy(reference) if not check.passed}
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_a_policy_of_the_catalogue_passes_all_checks(name: str) -> None:
+    assert failed(name) == {}
+
+
+@pytest.mark.parametrize("sound", ["Sound", "SoundAtUserTurns", "Keeping"])
+def test_a_sound_class_of_ones_own_passes_all_checks(zoo: str, sound: str) -> None:
+    assert failed(f"{zoo}:{sound}") == {}
+
+
+CAUGHT = {
+    "RaisesInBegin": ("begin", "begin", "LookupError: no begin"),
+    "RaisesInCheck": ("check", "check", "LookupError: no check"),
+    "RaisesWhenOverfull": ("check", "check", "OverflowError: cannot be"),
+    "RaisesInAdmit": ("admit", "admit", "LookupError: no admit"),
+    "RaisesInPropose": ("propose", "propose", "LookupError: no propose"),
+    "RaisesOnAnEmptyView": ("propose", "propose", "empty view"),
+    "RaisesInJudge": ("judge", "judge", "LookupError: no judge"),
+    "RaisesOnUnattributed": ("judge", "judge", "AssertionError: who wrote this?"),
+    "RaisesInLearn": ("learn", "learn", "LookupError: no learn"),
+    "RaisesOnConflict": ("learn", "learn", "IndexError"),
+    "Exits": ("learn", "learn", "SystemExit: 3"),
+    "RaisesTheUnprintable": ("check", "check", "Unprintable, which cannot be printed"),
+    "ChecksWithNone": ("check", "check", "expected True or False, saw None"),
+    "ChecksWithText": ("check", "check", "expected True or False, saw 'yes'"),
+    "ChecksWithOne": ("check", "check", "expected True or False, saw 1"),
+    "AdmitsWithTrue": ("admit", "admit", "expected a Verdict, saw True"),
+    "RefusesWithoutReason": ("admit", "admit", "expected a refusal to say why"),
+    "JudgesWithNone": ("judge", "judge", "expected a Verdict, saw None"),
+    "JudgesWithNan": ("judge", "judge", "saw 'net': nan"),
+    "JudgesWithAForeignRefusal": ("judge", "judge", "KeyError"),
+    "LearnsWithNone": ("learn", "learn", "expected True or False, saw None"),
+    "ProposesNone": ("propose", "propose", "expected a RewritePlan, saw None"),
+    "ProposesAList": ("propose", "propose", "expected a tuple of operations"),
+    "ProposesIds": ("propose", "propose", "expected operations"),
+    "BelievesInHalves": ("propose", "propose", "saw 0.5"),
+    "SelectsTheHead": ("propose", "propose", "expected the fixed head untouched"),
+    "SelectsTwice": ("propose", "propose", "twice"),
+    "SelectsTwiceInAFold": ("propose", "propose", "twice"),
+    "SelectsAStranger": ("propose", "propose", "saw 999999"),
+    "FoldsNothing": ("propose", "propose", "expected ids to fold"),
+    "MasksWithLessThanNothing": ("propose", "propose", "saw -50"),
+    "UsesRandom": ("global randomness", "", "expected the global random states unmoved"),
+    "UsesNumpyRandom": ("global randomness", "", "expected the global random states unmoved"),
+    "SeedsRandom": ("global randomness", "", "expected the global random states unmoved"),
+    "AsksTheSystem": ("deterministic", "", "expected equal decisions on equal inputs"),
+    "ReadsTheClock": ("wall clock", "", "expected equal decisions under two wall clocks"),
+    "KeepsState": ("begins anew", "", "expected equal decisions before and after another run"),
+    "ReadsTheTruth": ("hidden truth", "", "expected equal decisions whatever compresses"),
+    "MutatesItsView": ("propose", "propose", "AttributeError"),
+    "MutatesItsTerms": ("inputs unchanged", "", "expected its terms to stay"),
+    "CooksTheBooks": ("survives", "audit", "the ledger"),
+    "Nameless": ("name", "", "saw ' '"),
+    "NamedByANumber": ("name", "", "saw 7"),
+    "AnotherEachTime": ("loads again", "", "when loaded again"),
+    "NeverLooks": ("terms", "", "expected check_points to be a frozenset of CheckPoint"),
+    "CapsAtNothing": ("terms", "", "expected rationale_cap to be None, or 1 token or more, saw 0"),
+    "CountsWithNan": ("terms", "", "expected counter_ratio to be finite and above 0, saw nan"),
+    "RetriesLessThanNever": ("terms", "", "expected retries to be 0 or more, saw -1"),
+    "ChargesInText": ("terms", "", "expected charges to be a frozenset of Component"),
+}
+"""Class of the zoo: the check that must catch it, the method it must name, what the detail must say."""
+
+
+@pytest.mark.parametrize("animal", CAUGHT)
+def test_a_bad_policy_is_caught_by_its_check(zoo: str, animal: str) -> None:
+    check, method, told = CAUGHT[animal]
+    faults = failed(f"{zoo}:{animal}")
+    assert check in faults, faults
+    assert told in faults[check]
+    assert f"run failed at {method}" in faults[check] or not method
+
+
+@pytest.mark.parametrize(
+    ("animal", "also"),
+    [
+        ("Nameless", []),
+        ("NeverLooks", []),
+        ("CountsWithNan", []),
+        ("RetriesLessThanNever", []),
+        ("MutatesItsTerms", []),
+        ("RaisesInCheck", ["survives"]),
+        ("RaisesOnUnattributed", []),
+        ("SelectsTwice", ["survives"]),
+        ("ReadsTheTruth", []),
+        ("KeepsState", []),
+        ("SeedsRandom", []),
+    ],
+)
+def test_what_a_policy_does_well_is_not_held_against_it(zoo: str, animal: str, also: list[str]) -> None:
+    assert sorted(failed(f"{zoo}:{animal}")) == sorted([CAUGHT[animal][0], *also])
+
+
+@pytest.mark.parametrize(("animal", "method"), [("HangsInCheck", "check"), ("HangsInPropose", "propose")])
+def test_a_policy_that_hangs_is_waited_for_once(
+    zoo: str, animal: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "PATIENCE_SECONDS", 1)
+    waits: list[str] = []
+    monkeypatch.setattr(
+        checker, "_told", lambda fault: waits.append(type(fault).__name__) or f"{type(fault).__name__}"
+    )
+    faults = failed(f"{zoo}:{animal}")
+    assert sorted(faults) == sorted([method, "survives"])
+    assert all(f"run failed at {method}" in told and "TimeoutError" in told for told in faults.values())
+    assert waits == ["TimeoutError"]
+
+
+def test_a_check_is_made_for_every_promise_in_the_order_of_the_table() -> None:
+    checks = check_policy("never-rewrite")
+    assert [check.name for check in checks] == list(CHECKS)
+    assert all(isinstance(check, Check) and check.detail.startswith("expected") for check in checks)
+    assert all("saw" in check.detail for check in checks)
+
+
+def test_every_check_is_one_sentence() -> None:
+    for name, look_into in CHECKS.items():
+        sentence = (look_into.__doc__ or "").strip()
+        assert sentence.endswith("."), name
+        assert "\n" not in sentence, name
+
+
+def test_every_term_has_its_sense() -> None:
+    assert [key for key, _, _ in SENSIBLE_TERMS] == [field.name for field in dataclasses.fields(Terms)]
+
+
+@pytest.mark.parametrize(
+    "reference", ["gaurded", "no/such.toml", "no_such_module:Policy", "simulator:Verdict"]
+)
+def test_what_cannot_be_loaded_is_told_as_an_input_error(reference: str) -> None:
+    with pytest.raises(InputError):
+        check_policy(reference)
+
+
+def test_the_propose_check_shows_every_kind_of_view(zoo: str) -> None:
+    seen: dict[str, list[View]] = {}
+    for setting in VIEWS:
+        subject = Subject(f"{zoo}:Sound")
+        seen[setting.name] = [view for view in under_lens(subject, setting) if isinstance(view, View)]
+    assert seen["empty view"][0].items == ()
+    assert [item.kind for item in seen["view with only the head"][0].items] == [Kind.HEAD]
+    full = seen["full view"][0]
+    assert 0.9 < full.gauge.tokens / full.gauge.window < 1.1
+    assert all(item.marked for view in seen["view where all is marked"] for item in view.items)
+    assert seen["view where all is marked"][-1].items
+    folds = seen["view with folds"][0].items
+    assert any(item.passes for item in folds)
+    assert len({item.pair for item in folds if item.pair is not None}) < sum(
+        item.pair is not None and item.kind is Kind.TOOL_RESULT for item in folds
+    )
+    assert any(item.dead for item in folds)
+    assert any(item.needed for item in full.items)
+
+
+def under_lens(subject: Subject, setting: Setting) -> list[tuple[object, ...]]:
+    return checker._under_lens(subject, "propose", (setting,))
+
+
+def test_the_check_check_goes_from_an_empty_window_to_an_overfull_one(zoo: str) -> None:
+    gauges = checker._under_lens(Subject(f"{zoo}:Sound"), "check", (checker.FLOOD,))
+    shares = [gauge.tokens / gauge.window for gauge in gauges if isinstance(gauge, Gauge)]
+    assert min(shares) < 0.2
+    assert max(shares) > 3
+
+
+def test_the_small_worlds_exercise_what_they_are_for() -> None:
+    for setting in STRESS:
+        run = simulate(setting, load_policy("naive"), SEED)
+        assert run.summary["rewrites_committed"], setting.name
+        guarded = simulate(setting, load_policy("guarded"), SEED)
+        assert guarded.rewrite_rows, setting.name
+
+
+def test_the_other_truth_is_the_same_to_the_eye() -> None:
+    for setting in (*STRESS, checker.FULL):
+        other = checker._with_other_truth(setting)
+        streams = [Streams(SEED, world.draws) for world in (setting, other)]
+        worlds = [
+            [*world.workload.initial(stream)]
+            + [
+                span
+                for turn in itertools.islice(world.workload.turns(stream), 12)
+                for span in turn.arrivals + turn.reply
+            ]
+            for world, stream in zip((setting, other), streams, strict=True)
+        ]
+        assert worlds[0] != worlds[1]
+        assert [span._replace(compressible=True) for span in worlds[0]] == [
+            span._replace(compressible=True) for span in worlds[1]
+        ]
+        assert brief_of(setting) == brief_of(other)
+
+
+def test_a_check_leaves_the_clock_and_the_random_states_as_they_were(zoo: str) -> None:
+    random.seed(5)
+    before = random.getstate(), repr(np.random.get_state()), time.time, time.monotonic_ns  # noqa: NPY002
+    check_policy(f"{zoo}:Keeping")
+    after = random.getstate(), repr(np.random.get_state()), time.time, time.monotonic_ns  # noqa: NPY002
+    assert after == before
+
+
+def test_a_check_can_be_made_twice_with_the_same_result() -> None:
+    assert check_policy("guarded") == check_policy("guarded")
