@@ -12,13 +12,14 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import queue
 import signal
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing import forkserver
@@ -174,6 +175,8 @@ class _Crew:
     ) -> None:
         self.function, self.tasks, self.width, self.chunk = function, tasks, width, chunk
         self.open_executor = open_executor
+        self.ended: queue.SimpleQueue[Future[Landed]] = queue.SimpleQueue()
+        """Not `concurrent.futures.wait`: a Ctrl-C in its midst can leave a future locked for ever."""
         self.pace = 0.0
         """Seconds a task, smoothed over the last chunks; 0 before the first has ended."""
 
@@ -201,10 +204,11 @@ class _Crew:
             if not flying:
                 return
             suspects: deque[_Chunk] = deque()
-            done = self._wait(flying)
-            if any(isinstance(future.exception(), BrokenExecutor) for future in done):
-                done = wait(flying).done  # all of them: lost, or finished just before
-                self._reopen()
+            done = [self._next()]
+            if done[0].exception() is not None:  # see all of them end: lost too, or finished just before
+                done += [self._next() for _ in range(len(flying) - 1)]
+                if any(isinstance(future.exception(), BrokenExecutor) for future in done):
+                    self._reopen()
             for future in done:
                 chunk = flying.pop(future)
                 if future.exception() is None:
@@ -218,8 +222,7 @@ class _Crew:
         while suspects:
             chunk = suspects.popleft()
             future = self._submit(chunk)
-            self._wait([future])
-            error = future.exception()
+            error = self._next().exception()
             if error is None:
                 yield from self._land(chunk, future)
                 continue
@@ -235,18 +238,21 @@ class _Crew:
 
     def _submit(self, chunk: _Chunk) -> Future[Landed]:
         try:
-            return self.executor.submit(_run_chunk, self.function, chunk.payload)
+            future = self.executor.submit(_run_chunk, self.function, chunk.payload)
         except BrokenExecutor as error:  # it broke since we last looked
-            lost: Future[Landed] = Future()
-            lost.set_exception(error)
-            return lost
+            future = Future()
+            future.set_exception(error)
+        future.add_done_callback(self.ended.put)
+        return future
 
-    def _wait(self, flying: Iterable[Future[Landed]]) -> set[Future[Landed]]:
-        """Wait until at least one has ended, be it because the executor broke."""
-        while not (done := wait(flying, STALL_SECONDS, FIRST_COMPLETED).done):
-            if any(process.exitcode is not None for process in _processes(self.executor)):
-                _end_workers(self.executor)
-        return done
+    def _next(self) -> Future[Landed]:
+        """Wait for a future to end, be it because the executor broke."""
+        while True:
+            try:
+                return self.ended.get(timeout=STALL_SECONDS)
+            except queue.Empty:
+                if any(process.exitcode is not None for process in _processes(self.executor)):
+                    _end_workers(self.executor)
 
     def _land(self, chunk: _Chunk, future: Future[Landed]) -> Iterator[tuple[int, R | Failure]]:
         results, seconds = future.result()

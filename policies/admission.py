@@ -1,11 +1,14 @@
 """Admission: what a policy hopes to free before it has emitted anything, learned from what it got.
 
-Keeps moving averages of realised summary ratios and of plan sizes. Without them a guarded policy
-hastens its own end where nothing compresses: each refusal at the gate has already cost a rationale.
+Keeps a moving average of realised summary ratios, and the size of a plan that could not be larger.
+Without them a guarded policy hastens its own end where nothing compresses: each refusal at the gate
+has already cost a rationale. What is refused here teaches nothing, so the lesson lapses when enough
+content has come in that it says nothing of.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from simulator.contracts import Lesson
@@ -14,16 +17,19 @@ from simulator.view import Gauge
 
 @dataclass(frozen=True, slots=True)
 class AdmissionTerms:
-    """Whether to learn, and how fast.
+    """Whether to learn, how fast, and when to forget.
 
     Attributes
     ----------
     moving_average : False hopes for the believed ratio for ever.
-    weight : weight of one more summarised item in the averages, 0 to 1.
+    weight : weight of one more summarised item in the average, 0 to 1.
+    lapse : the lesson lapses when as much new summarisable content has come in as this many plans
+        hold; None never forgets.
     """
 
     moving_average: bool = True
     weight: float = 0.5
+    lapse: float | None = None
 
 
 class Admission:
@@ -31,24 +37,43 @@ class Admission:
 
     def __init__(self, terms: AdmissionTerms, believed_ratio: float) -> None:
         self._terms = terms
-        self._ratio = believed_ratio
-        self._summarised: float | None = None
+        self._believed_ratio = believed_ratio
+        self._forget()
+        self._offered = 0
 
     def freeable(self, gauge: Gauge, *, evicts_dead: bool) -> int:
         """Return the tokens that an attempt may free; independent of the context's length."""
+        self._offered = gauge.summarisable_tokens
+        lapse = self._terms.lapse
+        if lapse is not None and self._offered - self._known > lapse * self._plan_known:
+            self._forget()
         dead = gauge.dead_tokens if evicts_dead else 0
-        summarisable = gauge.summarisable_tokens
-        if self._summarised is not None:
-            summarisable = min(summarisable, round(self._summarised))
-        return dead + round((1 - self._ratio) * summarisable)
+        largest = self._offered if self._plan is None else min(self._offered, round(self._plan))
+        return dead + round((1 - self._ratio) * largest)
 
-    def learn(self, lesson: Lesson) -> None:
-        """Take in the ratio and the size of what was summarised, whether or not it was committed."""
+    def learn(self, lesson: Lesson, *, whole: bool) -> None:
+        """Take in the ratio and the size of what was summarised, whether or not it was committed.
+
+        Parameters
+        ----------
+        lesson : Lesson
+        whole : bool
+            The plan could not be larger: its size says what a plan can hold, and not what was needed.
+        """
         if not self._terms.moving_average or not lesson.summarised:
             return
         weight = 1 - (1 - self._terms.weight) ** lesson.items
         self._ratio += weight * (lesson.summaries / lesson.summarised - self._ratio)
-        if self._summarised is None:
-            self._summarised = float(lesson.summarised)
+        self._known, self._plan_known = self._offered, lesson.summarised
+        if not whole:
+            self._plan = None
+        elif self._plan is None:
+            self._plan = float(lesson.summarised)
         else:
-            self._summarised += weight * (lesson.summarised - self._summarised)
+            self._plan += weight * (lesson.summarised - self._plan)
+
+    def _forget(self) -> None:
+        self._ratio = self._believed_ratio
+        self._plan: float | None = None
+        self._known = 0
+        self._plan_known = math.inf

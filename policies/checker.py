@@ -261,8 +261,9 @@ STRESS = (
 FLOOD = _world("flood", SmallWorkload(tokens=200), head=0)
 FULL = _world("full view", SmallWorkload(opening=16), horizon=8)
 MARKED = _world("view where all is marked", NOTHING, head=0, horizon=8)
+EMPTY = _world("empty view", NOTHING, head=0, horizon=2)
 VIEWS = (
-    _world("empty view", NOTHING, head=0, horizon=2),
+    EMPTY,
     _world("view with only the head", NOTHING, horizon=2),
     FULL,
     MARKED,
@@ -642,8 +643,8 @@ def _begins(subject: Subject) -> str:
 
 def _checks(subject: Subject) -> str:
     """Require True or False at gauges from an empty window to one several times overfull."""
-    gauges = [gauge for gauge in _under_lens(subject, "check", (FLOOD,)) if isinstance(gauge, Gauge)]
-    shares = [gauge.tokens / gauge.window for gauge in gauges]
+    gauges = _under_lens(subject, "check", (EMPTY, FLOOD))
+    shares = [gauge.tokens / gauge.window for gauge in gauges if isinstance(gauge, Gauge)]
     return (
         f"expected True or False, saw it at {len(gauges)} gauges from {min(shares):.0%} to "
         f"{max(shares):.0%} of the window"

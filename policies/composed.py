@@ -65,6 +65,7 @@ class ComposedPolicy(Policy):
         self._brief = brief
         self._window = brief.window
         self._level: int | None = None
+        self._whole = False
         self._admission = Admission(self.parts.admission, self.parts.replacement.ratio)
         self._strikes = Strikes(self.parts.guard)
 
@@ -93,6 +94,7 @@ class ComposedPolicy(Policy):
         for unit in self._chosen(parts.selector.units(view, parts.replacement, self._brief), left):
             operations.extend(parts.replacement.operation(unit.items))
             saving += unit.saving
+        self._whole = need is None or saving < need
         return RewritePlan(tuple(operations), saving)
 
     def judge(self, proposal: Proposal) -> Verdict:
@@ -102,7 +104,7 @@ class ComposedPolicy(Policy):
     def learn(self, lesson: Lesson) -> bool:
         """Remember the level for the trigger, the ratios for the admission, and the strikes."""
         self._level = lesson.tokens
-        self._admission.learn(lesson)
+        self._admission.learn(lesson, whole=self._whole)
         trigger = self.parts.trigger
         recovered = trigger is not None and lesson.tokens < threshold(trigger.fraction, self._window)
         return self._strikes.count(lesson, recovered=recovered)

@@ -108,6 +108,7 @@ class AdmissionTable(Table):
 
     moving_average: bool = True
     weight: Annotated[float, Field(gt=0, le=1)] = 0.5
+    lapse: Annotated[float, Field(gt=0)] | None = None
 
 
 class GatesTable(Table):
@@ -192,7 +193,7 @@ class PolicyFile(Table):
                 placeholder=replacement.placeholder,
                 fold_pairs=replacement.fold_pairs,
             ),
-            admission=AdmissionTerms(self.admission.moving_average, self.admission.weight),
+            admission=AdmissionTerms(self.admission.moving_average, self.admission.weight, self.admission.lapse),
             guard=GuardTerms(self.guard.escalate_after, self.guard.reset),
             gates=tuple(GATES[gate]() for gate in self.gates.order),
         )

@@ -295,7 +295,7 @@ class MutatesItsTerms(Sound):
     terms = Terms(retries=0)
 
     def begin(self, brief: Brief) -> None:
-        object.__setattr__(self.terms, "retries", 3)
+        object.__setattr__(self.terms, "retries", self.terms.retries + 1)
 
 
 class CooksTheBooks(Sound):

@@ -1,0 +1,170 @@
+"""Belief: what a policy sees does not move when only the hidden truth does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies import load_policy
+from scenarios import load_scenario
+from simulator.context import Context
+from simulator.contracts import CheckPoint, Policy
+from simulator.setting import Setting
+from simulator.simulation import simulate
+from simulator.spans import Kind, Span
+from simulator.view import Gauge, Item, believed, look
+
+GAUGE = Gauge(CheckPoint.TURN_END, 3, 1000, 2000, 0, 1, 0, 0)
+HIDDEN = {"compressible", "origin"}
+
+
+@pytest.mark.contract
+def test_what_is_hidden_is_no_field_of_what_is_seen() -> None:
+    assert not HIDDEN & set(Item._fields)
+    assert set(Span._fields) <= set(Item._fields) | HIDDEN
+
+
+spans = st.lists(
+    st.builds(
+        Span,
+        st.just(0),
+        st.sampled_from(list(Kind)),
+        st.integers(1, 2_000),
+        st.integers(0, 9),
+        subgoal=st.none() | st.integers(0, 3),
+        needed=st.booleans(),
+        passes=st.integers(0, 3),
+    ),
+    max_size=12,
+)
+
+
+def context_of(listed: list[Span]) -> Context:
+    context = Context()
+    for identity, span in enumerate(listed):
+        context.append(span._replace(id=identity))
+    context.close(1)
+    context.protected.add(0)
+    return context
+
+
+@pytest.mark.property
+@given(spans, st.lists(st.tuples(st.booleans(), st.none() | st.integers(0, 99)), min_size=12, max_size=12))
+def test_other_hidden_truth_gives_the_same_view(listed: list[Span], truths: list[tuple]) -> None:
+    other = [
+        span._replace(compressible=dense, origin=origin)
+        for span, (dense, origin) in zip(listed, truths, strict=False)
+    ]
+    assert look(context_of(other), GAUGE) == look(context_of(listed), GAUGE)
+
+
+@pytest.mark.property
+@given(spans, st.lists(st.integers(0, 1), min_size=12, max_size=12))
+def test_sizes_that_a_coarse_counter_cannot_tell_apart_give_the_same_view(
+    listed: list[Span], more: list[int]
+) -> None:
+    even = [span._replace(tokens=4 * span.tokens) for span in listed]
+    other = [span._replace(tokens=span.tokens + one) for span, one in zip(even, more, strict=False)]
+    assert look(context_of(other), GAUGE, 0.25) == look(context_of(even), GAUGE, 0.25)
+
+
+@pytest.mark.unit
+def test_a_view_holds_the_policys_count_in_context_order_and_leaves_out_what_is_unseen() -> None:
+    context = context_of([Span(0, Kind.USER, 1000), Span(1, Kind.TOOL_RESULT, 30, subgoal=1)])
+    context.append(Span(-1, Kind.RATIONALE, 9))
+    view = look(context, GAUGE, 0.72, unseen=[-1], judgement=lambda place: 1.0 + place)
+    assert [(item.id, item.tokens, item.judgement) for item in view.items] == [(0, 720, 1.0), (1, 22, 2.0)]
+    assert [(item.marked, item.closed, item.dead) for item in view.items] == [
+        (True, False, False),
+        (False, True, True),
+    ]
+    assert view.gauge is GAUGE
+
+
+@pytest.mark.property
+@given(st.integers(0, 10**9))
+def test_an_exact_counter_believes_the_truth(tokens: int) -> None:
+    assert believed(tokens, 1.0) == tokens
+
+
+# --------------------------------------------------------------------------- whole runs
+
+
+class Watched(Policy):
+    """Another policy, with everything that it saw and said kept."""
+
+    def __init__(self, inner: Policy) -> None:
+        self.inner, self.name, self.terms = inner, inner.name, inner.terms
+
+    def begin(self, brief: object) -> None:
+        self.log: list[tuple[str, object, object]] = []
+        self.inner.begin(brief)  # type: ignore[arg-type]
+
+    def _kept(self, method: str, question: object) -> object:
+        answer = getattr(self.inner, method)(question)
+        self.log.append((method, question, answer))
+        return answer
+
+    def check(self, gauge: Gauge) -> bool:
+        return self._kept("check", gauge)  # type: ignore[return-value]
+
+    def admit(self, gauge: Gauge) -> object:  # type: ignore[override]
+        return self._kept("admit", gauge)
+
+    def propose(self, view: object) -> object:  # type: ignore[override]
+        return self._kept("propose", view)
+
+    def judge(self, proposal: object) -> object:  # type: ignore[override]
+        return self._kept("judge", proposal)
+
+    def learn(self, lesson: object) -> bool:
+        return self._kept("learn", lesson)  # type: ignore[return-value]
+
+
+def up_to_first_plan(log: list[tuple[str, object, object]]) -> list[tuple[str, object, object]]:
+    methods = [method for method, _, _ in log]
+    return log[: methods.index("propose") + 1]
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("name", ["naive", "guarded"])
+def test_decisions_do_not_move_until_the_truth_has_shown_itself(name: str) -> None:
+    logs = []
+    for dense in (0.0, 1.0):
+        scenario = load_scenario("rewrite-budget-spiral", {"workload.incompressible_share": dense})
+        policy = Watched(load_policy(name))
+        simulate(scenario.setting(), policy, 5)
+        logs.append(policy.log)
+    assert up_to_first_plan(logs[0]) == up_to_first_plan(logs[1])
+    assert logs[0] != logs[1]  # the truth was really another: it shows in what was staged
+
+
+@pytest.mark.unit
+def test_the_gauge_of_a_check_is_what_stands_in_the_window(
+    listed: type, scripted: Callable[..., Policy], constant: Callable[..., tuple]
+) -> None:
+    from simulator.contracts import Terms
+
+    points = frozenset({CheckPoint.TURN_START, CheckPoint.AFTER_RESULT, CheckPoint.TURN_END})
+    policy = scripted(
+        terms=Terms(check_points=points, counter_ratio=0.5), check_by=lambda gauge: False
+    )
+    workload = listed(constant(2, 100, reply=40, dies=True))
+    simulate(Setting("gauge", 5_000, workload, head=60, output_reserve=7), policy)
+    seen = [
+        (gauge.point, gauge.turn, gauge.tokens, gauge.requests_since_rewrite, gauge.dead_tokens)
+        for gauge in policy.gauges
+    ]
+    assert seen == [
+        (CheckPoint.TURN_START, 1, 30, 0, 0),
+        (CheckPoint.AFTER_RESULT, 1, 80, 0, 0),
+        (CheckPoint.TURN_END, 1, 100, 1, 0),
+        (CheckPoint.TURN_START, 2, 100, 1, 50),
+        (CheckPoint.AFTER_RESULT, 2, 150, 1, 50),
+        (CheckPoint.TURN_END, 2, 170, 2, 50),
+    ]
+    assert {(gauge.window, gauge.output_reserve) for gauge in policy.gauges} == {(5_000, 7)}
+    assert [gauge.summarisable_tokens for gauge in policy.gauges] == [0, 50, 50, 50, 100, 100]
