@@ -42,7 +42,9 @@ def listing(kind: str | None = None) -> list[Entry]:
         if kind in (None, word):
             for name in names(folder):
                 data = read_toml(folder / f"{name}.toml")
-                rows.append(Entry(_singular(word), name, str(data.get("summary", "")), str(data.get("source", ""))))
+                rows.append(
+                    Entry(_singular(word), name, str(data.get("summary", "")), str(data.get("source", "")))
+                )
     return rows
 
 

@@ -25,11 +25,17 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout, nothing else there.")]
-Workers = Annotated[int | None, typer.Option("--workers", help="Processes; all usable cores by default.", min=1)]
-Policies = Annotated[list[str], typer.Option("--policy", help="Name, TOML file or package.module:Class; repeatable.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="Processes; all usable cores by default.", min=1)
+]
+Policies = Annotated[
+    list[str], typer.Option("--policy", help="Name, TOML file or package.module:Class; repeatable.")
+]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", help="path=value of the scenario, policy.path=value, or NAME.path=value; repeatable."),
+    typer.Option(
+        "--set", help="path=value of the scenario, policy.path=value, or NAME.path=value; repeatable."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Root seed.", min=0)]
 Save = Annotated[Path | None, typer.Option("--save", help="Folder for the tables, one folder a policy.")]
@@ -38,14 +44,19 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Picture of occupancy 
 
 @app.command("reproduce")
 def reproduce_command(
-    scenarios: Annotated[list[str] | None, typer.Argument(help="Scenarios; all of the catalogue by default.")] = None,
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(help="Scenarios; all of the catalogue by default.")
+    ] = None,
     output: Annotated[Path, typer.Option("--output", help="Folder for the table and the pictures.")] = Path(
         "results/reproduce"
     ),
     workers: Workers = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Another root seed: fresh worlds.", min=0)] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Another root seed: fresh worlds.", min=0)
+    ] = None,
     box: Annotated[
-        int | None, typer.Option("--box", help="Measure at N points the share of a parameter box that holds.", min=1)
+        int | None,
+        typer.Option("--box", help="Measure at N points the share of a parameter box that holds.", min=1),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -95,8 +106,12 @@ def replay_command(
     log: Annotated[Path, typer.Argument(help="A session log of a real agent.")],
     policy: Policies,
     window: Annotated[int | None, typer.Option("--window", help="Tokens of the model's window.")] = None,
-    log_format: Annotated[str | None, typer.Option("--format", help="Format; found by looking by default.")] = None,
-    session: Annotated[str | None, typer.Option("--session", help="Number from 0, or all; longest by default.")] = None,
+    log_format: Annotated[
+        str | None, typer.Option("--format", help="Format; found by looking by default.")
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Number from 0, or all; longest by default.")
+    ] = None,
     prefix: Annotated[int | None, typer.Option("--prefix", help="Tokens of the fixed prefix.")] = None,
     seed: Seed = 0,
     sets: Sets = None,
@@ -118,7 +133,9 @@ def replay_command(
         overrides=of_scenario,
     )
     settings = [replay.setting() for replay in replays]
-    _compare(settings, [list(replay.notes) for replay in replays], policy, of_policies, seed, save, plot, json)
+    _compare(
+        settings, [list(replay.notes) for replay in replays], policy, of_policies, seed, save, plot, json
+    )
 
 
 def _compare(
@@ -170,7 +187,9 @@ def explain_command(
 @app.command("sweep")
 def sweep_command(
     experiment: Annotated[str, typer.Argument(help="An experiment by name or path.")],
-    output: Annotated[Path | None, typer.Option("--output", help="Folder; results/EXPERIMENT by default.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder; results/EXPERIMENT by default.")
+    ] = None,
     workers: Workers = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results of an earlier plan.")] = False,
     json: Json = False,
@@ -204,13 +223,17 @@ def plot_command(
     from experiments.sweeping import experiment_of, picture
 
     experiment = load_experiment(experiment_of(folder))
-    path = save_figure(picture(folder, experiment, kind), folder / f"{kind}.png" if output is None else output)
+    path = save_figure(
+        picture(folder, experiment, kind), folder / f"{kind}.png" if output is None else output
+    )
     print(path)
 
 
 @app.command("list")
 def list_command(
-    kind: Annotated[str | None, typer.Argument(help="scenarios, policies or experiments; all by default.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(help="scenarios, policies or experiments; all by default.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """List what there is, and where it comes from."""

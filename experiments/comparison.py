@@ -26,7 +26,10 @@ class Row:
 
 
 def compare(
-    settings: Sequence[Setting], policies: Sequence[str], overrides: Mapping[str, Mapping[str, object]], seed: int
+    settings: Sequence[Setting],
+    policies: Sequence[str],
+    overrides: Mapping[str, Mapping[str, object]],
+    seed: int,
 ) -> list[Row]:
     """Run every policy in every world. All inputs are checked before the first run.
 
@@ -74,7 +77,9 @@ def save_comparison(rows: Sequence[Row], save: Path | None, plot: Path | None) -
         from experiments import plots
 
         frames = [
-            row.run.turns.assign(policy=row.policy, replication=worlds.index(row.scenario), outcome=row.run.outcome)
+            row.run.turns.assign(
+                policy=row.policy, replication=worlds.index(row.scenario), outcome=row.run.outcome
+            )
             for row in rows
             if row.run is not None
         ]
@@ -91,4 +96,7 @@ def folder_name(reference: str) -> str:
     'mine'
     """
     stem = Path(reference).stem if reference.endswith(".toml") else reference
-    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in stem).strip(".") or "policy"
+    return (
+        "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in stem).strip(".")
+        or "policy"
+    )

@@ -120,7 +120,11 @@ class Experiment:
             yield Point(
                 {factor.name: label for factor, (label, _) in zip(factors, combination, strict=True)},
                 {path: value for path, value in moved.items() if not path.startswith("policy.")},
-                {path.removeprefix("policy."): value for path, value in moved.items() if path.startswith("policy.")},
+                {
+                    path.removeprefix("policy."): value
+                    for path, value in moved.items()
+                    if path.startswith("policy.")
+                },
             )
 
 

@@ -51,7 +51,9 @@ def _told(entry: RewriteEntry, window: int) -> list[str]:
         f"spent      {_tokens(entry.rewrite_cost)} of rationale and {_tokens(entry.measurement_cost)} of measurement "
         f"in the window; {entry.rewrite_seconds:.1f} s"
     )
-    lines.append(f"judged     {entry.outcome} at {entry.stage}" + (f": {entry.reason}" if entry.reason else ""))
+    lines.append(
+        f"judged     {entry.outcome} at {entry.stage}" + (f": {entry.reason}" if entry.reason else "")
+    )
     lines.append(f"believed   net {entry.believed_net:+,} tokens")
     terms = [
         f"{entry.freed:,} freed",

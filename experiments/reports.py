@@ -64,10 +64,18 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
             box = "" if finding.holds_in_box is None else f"{finding.holds_in_box:.0%}"
             mark = "pass" if finding.passed else "MISS"
             table.add_row(
-                finding.policy, finding.response, finding.documented, _simulated(finding), finding.kind, box, mark
+                finding.policy,
+                finding.response,
+                finding.documented,
+                _simulated(finding),
+                finding.kind,
+                box,
+                mark,
             )
         parts.append(_rendered(table))
-        parts += [f"  {finding.policy}, {finding.response}: {finding.note}\n" for finding in own if finding.note]
+        parts += [
+            f"  {finding.policy}, {finding.response}: {finding.note}\n" for finding in own if finding.note
+        ]
     passed = sum(finding.passed for finding in findings)
     kinds = Counter(finding.kind for finding in findings)
     chance = [finding for finding in findings if finding.random]
@@ -86,10 +94,17 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
 def box_table(scenario: Scenario, shares: Sequence[Finding]) -> str:
     """Return the share of the parameter box in which each signature holds."""
     half = scenario.file.box_half_width
-    table = _table(f"{scenario.name}, {len(scenario.file.box)} parameters +/-{half:.0%}", "policy", "response",
-                   "documented", "holds in")
+    table = _table(
+        f"{scenario.name}, {len(scenario.file.box)} parameters +/-{half:.0%}",
+        "policy",
+        "response",
+        "documented",
+        "holds in",
+    )
     for finding in shares:
-        table.add_row(finding.policy, finding.response, finding.documented, f"{finding.holds_in_box or 0:.0%}")
+        table.add_row(
+            finding.policy, finding.response, finding.documented, f"{finding.holds_in_box or 0:.0%}"
+        )
     return _rendered(table)
 
 
@@ -123,7 +138,9 @@ def comparison_table(rows: Sequence[Row]) -> str:
             table.add_row(name, *(_number(row.run.summary[name]) if row.run else "" for row in own), unit)
         parts.append(_rendered(table))
         parts += [
-            f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}\n" for row in own if row.failure
+            f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}\n"
+            for row in own
+            if row.failure
         ]
     return "".join(parts)
 

@@ -52,12 +52,16 @@ def policies_of(scenario: Scenario) -> list[str]:
     return list(dict.fromkeys([*file.run.policies, *named]))
 
 
-def tasks_of(scenario: Scenario, policies: Sequence[str], *, seed: int | None, replications: int) -> list[RunTask]:
+def tasks_of(
+    scenario: Scenario, policies: Sequence[str], *, seed: int | None, replications: int
+) -> list[RunTask]:
     """Return one task a policy and replication."""
     setting = scenario.setting()
     root = scenario.file.run.seed if seed is None else seed
     return [
-        RunTask(setting, policy, root, replication) for policy in policies for replication in range(replications)
+        RunTask(setting, policy, root, replication)
+        for policy in policies
+        for replication in range(replications)
     ]
 
 
@@ -171,7 +175,11 @@ def _cost(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -
     from experiments import plots
 
     rewrites = long_table(outcomes, "rewrites", _shown(scenario))
-    return None if rewrites.empty else plots.cost_against_occupancy(rewrites, window=scenario.file.window.tokens)
+    if rewrites.empty:
+        return None
+    # an attempt that was refused at admit, or could not be sent, has cost nothing
+    spent = rewrites[rewrites["rewrite_cost"] + rewrites["measurement_cost"] > 0]
+    return plots.cost_against_occupancy(spent, window=scenario.file.window.tokens)
 
 
 def _switches(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
@@ -186,20 +194,19 @@ def _switches(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding
     signatures = [row for row in scenario.file.expect if row.policy == whole and row.minus is None]
     variants = [name for name in outcomes if name == whole or name.startswith(f"{whole}-")]
     rows = []
-    for variant in variants:
-        for signature in signatures:
+    for signature in signatures:
+        for variant in variants:
             finding = judge(scenario.name, signature.model_copy(update={"policy": variant}), outcomes)
             rows.append(
                 {
-                    "setting": variant,
-                    "signature": signature.response.removeprefix("summary."),
-                    "documented": finding.documented,
-                    "value": finding.simulated,
+                    "signature": f"{signature.response.removeprefix('summary.')}: {finding.documented}",
+                    "variant": variant.removeprefix(f"{whole}-").replace("-", " "),
+                    "value": finding.simulated if isinstance(finding.simulated, float) else None,
                     "passed": finding.passed,
                 }
             )
     return plots.signature_table(
-        pd.DataFrame(rows), setting="setting", signature="signature", value="value", passed="passed"
+        pd.DataFrame(rows), setting="signature", signature="variant", value="value", passed="passed", width=10
     )
 
 
@@ -258,9 +265,15 @@ def box_shares(
         for place, finding in enumerate(last):
             held[place] += finding.passed
         all_held += all(finding.passed for finding in last)
-    shares = [replace(finding, holds_in_box=count / points) for finding, count in zip(last, held, strict=True)]
+    shares = [
+        replace(finding, holds_in_box=count / points) for finding, count in zip(last, held, strict=True)
+    ]
     whole = replace(
-        shares[0], policy="all", response="all signatures together", documented="", holds_in_box=all_held / points
+        shares[0],
+        policy="all",
+        response="all signatures together",
+        documented="",
+        holds_in_box=all_held / points,
     )
     return [*shares, whole]
 

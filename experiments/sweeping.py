@@ -45,7 +45,12 @@ class SweepTask:
 def execute_row(task: SweepTask) -> dict[str, Scalar]:
     """Run one task and return its row of responses."""
     run = execute(task.run)
-    row: dict[str, Scalar] = {**_coordinates(task), "outcome": run.outcome, "failed_stage": None, "failure": None}
+    row: dict[str, Scalar] = {
+        **_coordinates(task),
+        "outcome": run.outcome,
+        "failed_stage": None,
+        "failure": None,
+    }
     return row | {name: response(run, name) for name in task.responses}
 
 
@@ -77,7 +82,12 @@ def plan_of(experiment: Experiment) -> list[SweepTask]:
 
 
 def sweep(
-    experiment: Experiment, folder: Path, *, workers: int | None = None, fresh: bool = False, show: str = "auto"
+    experiment: Experiment,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    fresh: bool = False,
+    show: str = "auto",
 ) -> int:
     """Run what is missing of an experiment, and return how many runs failed.
 
@@ -95,7 +105,13 @@ def sweep(
         The folder cannot be written, is in use, or holds another plan.
     """
     tasks = plan_of(experiment)
-    columns: dict[str, type] = {"policy": str, "replication": int, "outcome": str, "failed_stage": str, "failure": str}
+    columns: dict[str, type] = {
+        "policy": str,
+        "replication": int,
+        "outcome": str,
+        "failed_stage": str,
+        "failure": str,
+    }
     columns |= dict.fromkeys(experiment.file.responses, float)
     manifest = {"experiment": experiment.name, "seed": experiment.file.seed}
     failures = 0
@@ -116,7 +132,10 @@ def sweep(
             for place, result in stream:
                 failed = isinstance(result, Failure)
                 failures += failed
-                store.add(missing[place], _failed_row(todo[place], result) if isinstance(result, Failure) else result)
+                store.add(
+                    missing[place],
+                    _failed_row(todo[place], result) if isinstance(result, Failure) else result,
+                )
                 bar.advance(failures=int(failed))
     return failures
 
@@ -188,10 +207,13 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
         raise InputError("holds no results yet", where=str(folder), expected="a sweep that has run")
     factors = [factor.name for factor in file.factor]
     labels = {
-        factor.name: f"{factor.name} ({factor.unit})" if factor.unit else factor.name for factor in file.factor
+        factor.name: f"{factor.name} ({factor.unit})" if factor.unit else factor.name
+        for factor in file.factor
     }
     chosen = file.plot.response or file.responses[0]
-    labels |= {name: f"{name} ({MEASURES[name].unit})" if name in MEASURES else name for name in file.responses}
+    labels |= {
+        name: f"{name} ({MEASURES[name].unit})" if name in MEASURES else name for name in file.responses
+    }
     if kind == "phase":
         points = regimes(table, factors)
         intercept, slope = file.plot.line or (0.0, 0.0)
@@ -207,7 +229,9 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
         wide = table.copy()
         wide["setting"] = wide[factors].astype(str).agg(", ".join, axis=1)
         wide["judged"] = None
-        return plots.signature_table(wide, setting="setting", signature="response", value="mean", passed="judged")
+        return plots.signature_table(
+            wide, setting="setting", signature="response", value="mean", passed="judged"
+        )
     rows = table[table["response"] == chosen].rename(columns={"mean": chosen})
     if kind == "heat":
         return plots.heat_table(rows, factors[0], factors[1], chosen, labels=labels)

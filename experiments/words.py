@@ -53,5 +53,7 @@ def _toml(path: str, text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, KeyError, RecursionError):
         raise InputError(
-            f"{text!r} is not a TOML value", where=f"--set {path}", expected="a number, true, false, or \"text\""
+            f"{text!r} is not a TOML value",
+            where=f"--set {path}",
+            expected='a number, true, false, or "text"',
         ) from None

@@ -28,7 +28,7 @@ class AdmissionTerms:
     """
 
     moving_average: bool = True
-    weight: float = 0.5
+    weight: float = 0.6
     lapse: float | None = None
 
 
@@ -41,14 +41,27 @@ class Admission:
         self._forget()
         self._offered = 0
 
-    def freeable(self, gauge: Gauge, *, evicts_dead: bool) -> int:
-        """Return the tokens that an attempt may free; independent of the context's length."""
+    def freeable(self, gauge: Gauge, *, need: int | None, evicts_dead: bool) -> int:
+        """Return the tokens that an attempt may free; independent of the context's length.
+
+        Parameters
+        ----------
+        gauge : Gauge
+        need : int or None
+            Tokens that the plan will aim at: it ends where the believed ratio says that they are met.
+        evicts_dead : bool
+            Whether the plan takes dead spans first.
+        """
         self._offered = gauge.summarisable_tokens
         lapse = self._terms.lapse
         if lapse is not None and self._offered - self._known > lapse * self._plan_known:
             self._forget()
         dead = gauge.dead_tokens if evicts_dead else 0
-        largest = self._offered if self._plan is None else min(self._offered, round(self._plan))
+        largest = float(self._offered)
+        if self._plan is not None:
+            largest = min(largest, self._plan)
+        if need is not None and self._believed_ratio < 1:
+            largest = min(largest, max(0, need - dead) / (1 - self._believed_ratio))
         return dead + round((1 - self._ratio) * largest)
 
     def learn(self, lesson: Lesson, *, whole: bool) -> None:

@@ -79,7 +79,9 @@ class ComposedPolicy(Policy):
         """Ask the gates for their cheapest bound."""
         if not self.parts.gates:
             return ACCEPTED
-        freeable = self._admission.freeable(gauge, evicts_dead=self.parts.selector.dead_first)
+        freeable = self._admission.freeable(
+            gauge, need=self._need(gauge), evicts_dead=self.parts.selector.dead_first
+        )
         bound = Bound(freeable, *self._charged_costs(gauge.tokens))
         return _first_refusal(gate.admit(bound) for gate in self.parts.gates)
 

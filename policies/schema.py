@@ -107,7 +107,7 @@ class AdmissionTable(Table):
     """What the policy hopes to free before it emits anything."""
 
     moving_average: bool = True
-    weight: Annotated[float, Field(gt=0, le=1)] = 0.5
+    weight: Annotated[float, Field(gt=0, le=1)] = 0.6
     lapse: Annotated[float, Field(gt=0)] | None = None
 
 
@@ -193,7 +193,9 @@ class PolicyFile(Table):
                 placeholder=replacement.placeholder,
                 fold_pairs=replacement.fold_pairs,
             ),
-            admission=AdmissionTerms(self.admission.moving_average, self.admission.weight, self.admission.lapse),
+            admission=AdmissionTerms(
+                self.admission.moving_average, self.admission.weight, self.admission.lapse
+            ),
             guard=GuardTerms(self.guard.escalate_after, self.guard.reset),
             gates=tuple(GATES[gate]() for gate in self.gates.order),
         )

@@ -113,7 +113,9 @@ class Expectation(BaseModel):
     @property
     def _band(self) -> str:
         if self.equals is not None:
-            band = (self.equals if isinstance(self.equals, str) else f"{self.equals:g}") + (f" +/- {self.within:g}" if self.within else "")
+            band = (self.equals if isinstance(self.equals, str) else f"{self.equals:g}") + (
+                f" +/- {self.within:g}" if self.within else ""
+            )
         elif self.between is not None:
             band = f"{self.between[0]:g} to {self.between[1]:g}"
         else:

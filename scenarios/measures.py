@@ -236,7 +236,9 @@ MEASURES: dict[str, Measure] = {
         "tokens", "rationale of the last attempt minus that of the first", _rationale_growth
     ),
     "smallest_rationale_step_tokens": Measure(
-        "tokens", "smallest step of the rationale's length between attempts from the second on", _smallest_rationale_step
+        "tokens",
+        "smallest step of the rationale's length between attempts from the second on",
+        _smallest_rationale_step,
     ),
     "rewrite_seconds": Measure("s", "mean time of an attempt", _rewrite_seconds),
     "estimate_error_tokens": Measure("tokens", "largest |estimated - freed| over commits", _estimate_error),
@@ -247,14 +249,20 @@ MEASURES: dict[str, Measure] = {
         "tokens", "largest |measured - true count| after an attempt", _measured_error
     ),
     "net_per_attempt_tokens": Measure("tokens", "mean net of an attempt", _net_per_attempt),
-    "net_once_learned_tokens": Measure("tokens", "sum of net over attempts after the third", _net_once_learned),
+    "net_once_learned_tokens": Measure(
+        "tokens", "sum of net over attempts after the third", _net_once_learned
+    ),
     "turns_to_overflow": Measure("turns", "from the first attempt to the overflow", _turns_to_overflow),
     "share_of_turns_triggered": Measure(
         "share of turns", "turns from the first attempt on in which an attempt started", _triggered_each_turn
     ),
     "arrivals_per_turn_tokens": Measure(
-        "tokens a turn", "mean tokens that the world brings a turn, from the first attempt on", _arrivals_per_turn
+        "tokens a turn",
+        "mean tokens that the world brings a turn, from the first attempt on",
+        _arrivals_per_turn,
     ),
-    "cost_slope": Measure("tokens a point", "slope of the cost of a committed rewrite on occupancy before it", _cost_slope),
+    "cost_slope": Measure(
+        "tokens a point", "slope of the cost of a committed rewrite on occupancy before it", _cost_slope
+    ),
 }
 """All registered measures, by name."""

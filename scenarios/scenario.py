@@ -341,7 +341,9 @@ def load_scenario(reference: str, overrides: Mapping[str, object] | None = None)
     >>> load_scenario("rewrite-budget-exact").setting().window
     24000
     """
-    entry = read_entry("scenario", reference, CATALOGUE, not_inherited=("summary", "source", "expect", "box", "switched"))
+    entry = read_entry(
+        "scenario", reference, CATALOGUE, not_inherited=("summary", "source", "expect", "box", "switched")
+    )
     data = dict(entry.data)
     if entry.base is not None:
         data.setdefault("draws", entry.base)

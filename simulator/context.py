@@ -201,7 +201,9 @@ class Context:
         dying = self.closed - alive
         dead = sum(span.tokens for span in self if span.subgoal in dying)
         references = Counter((antecedent, span.id) for span in self for antecedent in span.cites)
-        indexed = Counter((antecedent, one) for antecedent, citing in self._cited_by.items() for one in citing)
+        indexed = Counter(
+            (antecedent, one) for antecedent, citing in self._cited_by.items() for one in citing
+        )
         for name, kept, counted in (
             ("tokens", self.tokens, tokens),
             ("dead tokens", self.dead_tokens, dead),

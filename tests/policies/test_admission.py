@@ -40,16 +40,16 @@ def test_the_averages_move_as_by_hand(gauge: Callable[..., Gauge]) -> None:
         (lesson(1_200, 480, items=2), round((1 - 0.4875) * 1_100)),
     ]
     for learned, hope in steps:
-        admission.learn(learned)
+        admission.learn(learned, whole=True)
         assert admission.freeable(shown, evicts_dead=False) == hope
 
 
 @pytest.mark.unit
 def test_two_items_weigh_as_much_as_one_after_the_other(gauge: Callable[..., Gauge]) -> None:
     together, apart = (Admission(AdmissionTerms(weight=0.3), 0.3) for _ in range(2))
-    together.learn(lesson(200, 160, items=2))
-    apart.learn(lesson(200, 160))
-    apart.learn(lesson(200, 160))
+    together.learn(lesson(200, 160, items=2), whole=True)
+    apart.learn(lesson(200, 160), whole=True)
+    apart.learn(lesson(200, 160), whole=True)
     shown = gauge(summarisable_tokens=200)
     assert together.freeable(shown, evicts_dead=False) == apart.freeable(shown, evicts_dead=False)
 
@@ -57,14 +57,14 @@ def test_two_items_weigh_as_much_as_one_after_the_other(gauge: Callable[..., Gau
 @pytest.mark.unit
 def test_refused_attempts_teach_too(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
-    admission.learn(lesson(1_000, 970, outcome="refused"))
+    admission.learn(lesson(1_000, 970, outcome="refused"), whole=True)
     assert admission.freeable(gauge(summarisable_tokens=5_000), evicts_dead=False) == 30
 
 
 @pytest.mark.unit
 def test_what_was_never_summarised_teaches_nothing(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(), 0.3)
-    admission.learn(lesson(0, 0, items=0))
+    admission.learn(lesson(0, 0, items=0), whole=True)
     assert admission.freeable(gauge(summarisable_tokens=100), evicts_dead=False) == 70
 
 
@@ -72,14 +72,42 @@ def test_what_was_never_summarised_teaches_nothing(gauge: Callable[..., Gauge]) 
 def test_without_moving_average_it_hopes_for_ever(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(moving_average=False), 0.3)
     for _ in range(9):
-        admission.learn(lesson(1_000, 1_000))
+        admission.learn(lesson(1_000, 1_000), whole=True)
     assert admission.freeable(gauge(summarisable_tokens=100), evicts_dead=False) == 70
+
+
+@pytest.mark.unit
+def test_a_plan_that_met_its_need_says_nothing_of_what_a_plan_can_hold(gauge: Callable[..., Gauge]) -> None:
+    admission = Admission(AdmissionTerms(weight=1.0), 0.3)
+    shown = gauge(summarisable_tokens=5_000)
+    admission.learn(lesson(1_000, 500), whole=True)
+    assert admission.freeable(shown, evicts_dead=False) == 500
+    admission.learn(lesson(200, 100), whole=False)
+    assert admission.freeable(shown, evicts_dead=False) == 2_500
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("offered", "hope"), [(3_000, 20), (3_001, 2_101)])
+def test_a_lesson_lapses_when_enough_has_come_in_that_it_says_nothing_of(
+    offered: int, hope: int, gauge: Callable[..., Gauge]
+) -> None:
+    admission = Admission(AdmissionTerms(weight=1.0, lapse=2.0), 0.3)
+    admission.freeable(gauge(summarisable_tokens=1_000), evicts_dead=False)  # what it could know then
+    admission.learn(lesson(1_000, 980), whole=True)
+    assert admission.freeable(gauge(summarisable_tokens=offered), evicts_dead=False) == hope
+
+
+@pytest.mark.unit
+def test_without_a_lapse_a_lesson_holds_for_ever(gauge: Callable[..., Gauge]) -> None:
+    admission = Admission(AdmissionTerms(weight=1.0, lapse=None), 0.3)
+    admission.learn(lesson(1_000, 980), whole=True)
+    assert admission.freeable(gauge(summarisable_tokens=10**9), evicts_dead=False) == 20
 
 
 @pytest.mark.unit
 def test_it_hopes_for_no_more_than_there_is(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
-    admission.learn(lesson(1_000, 500))
+    admission.learn(lesson(1_000, 500), whole=True)
     assert admission.freeable(gauge(summarisable_tokens=40), evicts_dead=False) == 20
 
 
@@ -95,7 +123,7 @@ def test_the_hope_is_independent_of_the_contexts_length(
 ) -> None:
     admission = Admission(AdmissionTerms(), 0.3)
     for summarised, summaries, items in lessons:
-        admission.learn(lesson(summarised, summaries, items))
+        admission.learn(lesson(summarised, summaries, items), whole=True)
     short = Gauge(None, 1, 0, 1_000, 0, 0, dead, summarisable)  # type: ignore[arg-type]
     hopes = {
         admission.freeable(short._replace(tokens=tokens, window=window), evicts_dead=True)
@@ -113,5 +141,5 @@ def test_a_ratio_that_is_always_seen_is_the_one_believed_in_the_end(
 ) -> None:
     admission = Admission(AdmissionTerms(weight=weight), 0.5)
     for hundreds, items in lessons:
-        admission.learn(lesson(200 * hundreds, 100 * hundreds, items))
+        admission.learn(lesson(200 * hundreds, 100 * hundreds, items), whole=True)
     assert admission._ratio == pytest.approx(0.5)

@@ -146,7 +146,9 @@ def test_a_failure_crosses_a_process_boundary() -> None:
 )
 def test_a_setting_says_what_is_wrong_with_it(listed: type, name: str, wrong: int) -> None:
     values = {"window": 10, "workload": listed(), name: wrong}
-    with pytest.raises(InputError, match=rf"odd: {name} is {wrong}; expected {0 if wrong < 0 else 1} or more"):
+    with pytest.raises(
+        InputError, match=rf"odd: {name} is {wrong}; expected {0 if wrong < 0 else 1} or more"
+    ):
         Setting("odd", **values)
 
 

@@ -39,6 +39,7 @@ from simulator.supervisor import SupervisorSpec
 from simulator.view import Gauge, View
 from simulator.world import WorldSpec
 
+
 class Dice(Policy):
     """Decides by dice: whether, what, and what to refuse; every plan is one that the engine must take."""
 
@@ -98,7 +99,9 @@ terms = st.builds(
 )
 laws = st.builds(
     Laws,
-    st.builds(RationaleLaw, st.sampled_from([0, 60]), st.just(0.5), st.just(0.5), st.sampled_from([0.5, 1.0])),
+    st.builds(
+        RationaleLaw, st.sampled_from([0, 60]), st.just(0.5), st.just(0.5), st.sampled_from([0.5, 1.0])
+    ),
     st.builds(QualityLaw, st.just(0.8), st.just(0.2), st.sampled_from([0, 0.5])),
     st.builds(
         SummaryLaw,
@@ -187,7 +190,9 @@ def must_hold(entry: RewriteEntry) -> None:
     else:
         assert (entry.freed, entry.measurement_cost) == (0, 0)
         assert entry.reason
-    assert {type(value) for value in (entry.net, entry.freed, entry.tokens_before, entry.tokens_after)} == {int}
+    assert {type(value) for value in (entry.net, entry.freed, entry.tokens_before, entry.tokens_after)} == {
+        int
+    }
 
 
 def must_follow_turn_by_turn(run: Run, initial: int) -> None:
@@ -308,7 +313,9 @@ def test_the_run_fails_when_the_measurement_exceeds_what_the_gate_was_told(
 
     intact = rewrite._measurement
     monkeypatch.setattr(
-        rewrite, "_measurement", lambda work, attempt, count: intact(work, attempt, count) + bool(attempt.freed)
+        rewrite,
+        "_measurement",
+        lambda work, attempt, count: intact(work, attempt, count) + bool(attempt.freed),
     )
     policy = scripted(propose_by=lambda view: RewritePlan((Evict(view.items[0].id),)))
     setting = Setting("planted", 10_000, listed(constant(1, 100)))  # type: ignore[operator]

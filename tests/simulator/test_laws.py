@@ -89,7 +89,9 @@ def test_quality_never_rises_with_records_eaten_or_with_brevity(
 
 @pytest.mark.property
 @given(st.floats(0, 2), shares, shares, st.floats(0, 3))
-def test_estimates_stray_further_as_quality_falls(gain: float, one: float, other: float, normal: float) -> None:
+def test_estimates_stray_further_as_quality_falls(
+    gain: float, one: float, other: float, normal: float
+) -> None:
     law = QualityLaw(error_gain=gain)
     bad, good = sorted((one, other))
     assert 1 <= law.estimate_factor(good, normal) <= law.estimate_factor(bad, normal)
@@ -112,7 +114,14 @@ def test_summary_share_at_hand_computed_points() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("left", "cap", "tokens"),
-    [(80.4, None, 80), (10.0, None, 50), (900.0, None, 200), (900.0, 120, 120), (900.0, 20, 50), (0.0, 0, 50)],
+    [
+        (80.4, None, 80),
+        (10.0, None, 50),
+        (900.0, None, 200),
+        (900.0, 120, 120),
+        (900.0, 20, 50),
+        (0.0, 0, 50),
+    ],
 )
 def test_summary_size_is_clipped(left: float, cap: int | None, tokens: int) -> None:
     assert SummaryLaw(floor=50, cap=200).tokens(left, cap) == tokens

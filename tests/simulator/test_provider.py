@@ -93,12 +93,16 @@ def test_each_purpose_has_its_own_account(provider: Provider) -> None:
 
 @pytest.mark.property
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**5))
-def test_a_cache_never_makes_a_request_slower_or_dearer(first: int, kept: int, second: int, output: int) -> None:
+def test_a_cache_never_makes_a_request_slower_or_dearer(
+    first: int, kept: int, second: int, output: int
+) -> None:
     warm, cold = Provider(SPEC), Provider(SPEC)
     warm.continue_prompt(0.0, first, 0, AGENT)
     warm.keep_prefix(kept)
     spent = warm.usd[AGENT]
-    assert warm.continue_prompt(1.0, second, output, AGENT) <= cold.continue_prompt(1.0, second, output, AGENT)
+    assert warm.continue_prompt(1.0, second, output, AGENT) <= cold.continue_prompt(
+        1.0, second, output, AGENT
+    )
     assert warm.usd[AGENT] - spent <= cold.usd[AGENT] + 1e-9
     assert warm.read_tokens == min(first, kept, second)
 

@@ -59,7 +59,11 @@ def workspace(
     workload: object = None,
 ) -> Workspace:
     setting = Setting(
-        "one attempt", window, workload, laws=LAWS, provider=ProviderSpec(failure_share=failure_share)  # type: ignore[arg-type]
+        "one attempt",
+        window,
+        workload,
+        laws=LAWS,
+        provider=ProviderSpec(failure_share=failure_share),  # type: ignore[arg-type]
     )
     work = Workspace(simpy.Environment(), setting, policy, Streams(1, "one attempt"))
     work.turn = 1
@@ -71,10 +75,14 @@ def workspace(
 
 def gauge_of(work: Workspace) -> Gauge:
     tokens = work.context.tokens
-    return Gauge(CheckPoint.BEFORE_REQUEST, work.turn, tokens, work.window, 0, 1, work.context.dead_tokens, tokens)
+    return Gauge(
+        CheckPoint.BEFORE_REQUEST, work.turn, tokens, work.window, 0, 1, work.context.dead_tokens, tokens
+    )
 
 
-def attempted(work: Workspace, *beside: Callable[[Workspace], Generator[simpy.Event, object, object]]) -> Ending:
+def attempted(
+    work: Workspace, *beside: Callable[[Workspace], Generator[simpy.Event, object, object]]
+) -> Ending:
     """Run one attempt to its end, with other processes beside it."""
     for process in beside:
         work.env.process(process(work))
@@ -206,7 +214,10 @@ def must_be_as_it_was(work: Workspace, before: object, rationale: int) -> None:
 
 
 @pytest.mark.property
-@given(world=worlds(), how=st.sampled_from(["admit", "gate", "marks", "small window", "long source", "no answer"]))
+@given(
+    world=worlds(),
+    how=st.sampled_from(["admit", "gate", "marks", "small window", "long source", "no answer"]),
+)
 def test_what_does_not_commit_leaves_all_but_its_rationale(scripted: Make, world: tuple, how: str) -> None:
     spans, operations, closed, marked = world
     policy = scripted(terms=Terms(never_summarised=True, retries=2), propose_by=plan_of(*operations))
@@ -363,9 +374,9 @@ def test_how_long_a_mark_holds(
     for later, allowed in ((False, same_turn), (True, next_turn)):
         policy = scripted(terms=Terms(measurement=MeasurementPlan.NONE, **marks), propose_by=eats_rationales)
         if gated:
-            policy.judge_by = lambda proposal: (
-                ConservationGate().judge(proposal._replace(freed=10_000))  # only the substrate may refuse
-            )
+            policy.judge_by = lambda proposal: ConservationGate().judge(
+                proposal._replace(freed=10_000)
+            )  # only the substrate may refuse
         work = workspace(policy)
         assert attempted(work).outcome == "committed_without_effect"
         if later:
@@ -404,7 +415,9 @@ def test_own_records_lower_quality_only_when_a_model_has_read_them_in_a_commit(s
         (Summarise(9), False, 1.0),
         (Summarise(2), True, 1.0),
     ):
-        policy = scripted(propose_by=plan_of(operation), judge_by=lambda proposal, ok=accepted: Verdict(ok, "said"))
+        policy = scripted(
+            propose_by=plan_of(operation), judge_by=lambda proposal, ok=accepted: Verdict(ok, "said")
+        )
         work = workspace(policy, (*SPANS, record))
         attempted(work)
         assert work.cognition.decision_quality == quality

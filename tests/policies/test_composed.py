@@ -1,0 +1,239 @@
+"""`ComposedPolicy`: how the parts are asked, and that switching parts off gives the policy without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies import ComposedPolicy, load_policy
+from policies.checker import FULL, STRESS
+from policies.library import read_policy, resolved
+from scenarios import load_scenario
+from simulator.contracts import Brief, Lesson, Policy, Proposal
+from simulator.plan import Evict, Fold, Summarise
+from simulator.setting import Setting
+from simulator.simulation import Run, simulate
+from simulator.spans import Kind
+from simulator.view import Gauge, Item, View
+
+BRIEF = Brief(
+    1_000, rationale_estimate=70, full_measurement_share=0.05, delta_measurement_tokens=12, summary_floor=10
+)
+
+
+def composed(
+    name: str, overrides: Mapping[str, object] | None = None, brief: Brief = BRIEF
+) -> ComposedPolicy:
+    policy = load_policy(name, overrides)
+    assert isinstance(policy, ComposedPolicy)
+    policy.begin(brief)
+    return policy
+
+
+def lesson(outcome: str, tokens: int, stage: str = "settle") -> Lesson:
+    return Lesson(outcome=outcome, stage=stage, items=0, summarised=0, summaries=0, tokens=tokens)
+
+
+# --------------------------------------------------------------------------- parts in their order
+
+
+@pytest.mark.unit
+def test_the_limit_counts_spans_and_not_units(item: Callable[..., Item], view: Callable[..., View]) -> None:
+    pairs = [item(place, 200 - place, pair=place // 2) for place in range(6)]
+    single = item(6, 5)
+    plan = composed("naive", {"selector.limit": 3}).propose(view([*pairs, single]))
+    assert plan.operations == (Fold((0, 1)), Summarise(6))
+    assert len(list(plan.sources())) == 3
+
+
+@pytest.mark.unit
+def test_without_a_limit_all_that_may_go_does(item: Callable[..., Item], view: Callable[..., View]) -> None:
+    plan = composed("naive", {"selector.limit": 9}).propose(view(item(place) for place in range(9)))
+    assert sorted(plan.sources()) == list(range(9))
+
+
+@pytest.mark.unit
+def test_dead_spans_go_first_and_summaries_make_up_the_rest(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [
+            item(0, 50, Kind.HEAD),
+            item(1, 40, dead=True, subgoal=1),
+            item(2, 40, dead=True, subgoal=1),
+            item(3, 400),
+            item(4, 300),
+        ],
+        tokens=1_000,
+    )
+    # to 880 with 70 and 12 to pay: 202; 80 are dead, a summary of 400 is believed to save 280
+    plan = composed("guarded").propose(shown)
+    assert [type(operation) for operation in plan.operations] == [Evict, Evict, Summarise]
+    assert list(plan.sources()) == [1, 2, 3]
+    assert plan.believed_saving == 80 + 280
+    # to 1,000 with 82 to pay: 40 dead are short by 42, two are short by 2
+    relaxed = composed("guarded", {"trigger.low_watermark": 1.0}).propose(shown)
+    assert list(relaxed.sources()) == [1, 2, 3]
+    rich = composed("guarded", {"trigger.low_watermark": 1.0}, BRIEF._replace(rationale_estimate=28))
+    assert list(rich.propose(shown).sources()) == [1]
+
+
+@pytest.mark.unit
+def test_charged_costs_are_part_of_the_need_and_uncharged_ones_are_not(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view([item(place, 100) for place in range(10)])
+    charged = composed("hysteresis-only", {"charging.rationale": True, "charging.measurement": True})
+    # 120 to the watermark, 70 for the rationale, 50 for the count: four summaries that save 70 each, not two
+    assert len(list(composed("hysteresis-only").propose(shown).sources())) == 2
+    assert len(list(charged.propose(shown).sources())) == 4
+
+
+@pytest.mark.unit
+def test_the_bound_holds_what_the_policy_will_charge_itself(gauge: Callable[..., Gauge]) -> None:
+    guarded = composed("guarded")
+    shown = gauge(950, dead_tokens=82, summarisable_tokens=0)
+    refused = guarded.admit(shown)
+    assert not refused.accepted
+    assert refused.figures == {"freeable": 82, "rewrite_cost": 70, "measurement_cost": 12, "net": 0}
+    assert guarded.admit(shown._replace(dead_tokens=83)).accepted
+    assert composed("guarded", {"deliberation.cap": 30}).admit(shown).figures["rewrite_cost"] == 30
+    full = composed("guarded-full-measurement").admit(shown)
+    assert full.figures["measurement_cost"] == round(0.05 * 950)
+
+
+@pytest.mark.property
+@given(st.integers(0, 10**7))
+def test_admission_is_independent_of_the_contexts_length(tokens: int) -> None:
+    guarded = composed("guarded")
+    shown = Gauge(None, 1, tokens, 1_000, 0, 0, 300, 300)  # type: ignore[arg-type]
+    assert guarded.admit(shown) == guarded.admit(shown._replace(tokens=900))
+
+
+@pytest.mark.unit
+def test_without_gates_whatever_comes_is_accepted(gauge: Callable[..., Gauge]) -> None:
+    naive = composed("naive")
+    assert naive.admit(gauge(999)).accepted
+    assert naive.judge(Proposal(-400, 380, 90, unattributed=9, touched_own_substrate=True)).accepted
+
+
+@pytest.mark.unit
+def test_the_first_gate_that_refuses_has_the_word() -> None:
+    both = composed("guarded", {"gates.order": ["size_cap", "conservation"]})
+    assert both.judge(Proposal(400, 380, 90, believed_freed=0)).reason.startswith("not smaller")
+    assert both.judge(Proposal(400, 380, 90, believed_freed=400)).reason.startswith("budget not conserved")
+    assert both.judge(Proposal(471, 380, 90, believed_freed=471)).accepted
+
+
+@pytest.mark.unit
+def test_regrowth_is_counted_from_the_last_attempt_even_if_it_was_refused(
+    gauge: Callable[..., Gauge],
+) -> None:
+    policy = composed("hysteresis-only")  # trigger 0.905, regrow 0.03
+    assert policy.check(gauge(905))
+    policy.learn(lesson("refused", 905))
+    assert not policy.check(gauge(934))
+    assert policy.check(gauge(935))
+
+
+@pytest.mark.unit
+def test_recovery_is_judged_by_the_window_that_holds_now(gauge: Callable[..., Gauge]) -> None:
+    policy = composed("guarded")  # trigger 0.91, two strikes, reset by recovery
+    policy.check(gauge(950, window=500))  # a model switch
+    assert not policy.learn(lesson("refused", 950, "gate"))
+    assert not policy.learn(lesson("committed", 600))  # below 910, far above 455
+    assert policy.learn(lesson("refused", 600, "gate"))
+    policy.check(gauge(600, window=500))
+    assert not policy.learn(lesson("refused", 600, "gate"))
+    assert not policy.learn(lesson("committed", 454))
+    assert not policy.learn(lesson("refused", 454, "gate"))
+
+
+@pytest.mark.unit
+def test_begin_forgets_level_strikes_and_hopes(gauge: Callable[..., Gauge]) -> None:
+    policy = composed("guarded", {"trigger.regrow": 0.05})
+    shown = gauge(950, summarisable_tokens=500)
+    hope = policy.admit(shown)
+    policy.learn(lesson("refused", 950)._replace(items=9, summarised=500, summaries=500))
+    assert policy.admit(shown) != hope
+    assert not policy.check(shown)
+    policy.begin(BRIEF)
+    assert policy.admit(shown) == hope
+    assert policy.check(shown)
+    assert not policy.learn(lesson("refused", 950))
+
+
+@pytest.mark.unit
+def test_a_policy_without_a_trigger_never_fires(gauge: Callable[..., Gauge]) -> None:
+    assert not composed("never-rewrite").check(gauge(10**9))
+
+
+# --------------------------------------------------------------------------- degenerate equalities
+
+WORLDS = {setting.name: setting for setting in (*STRESS, FULL)} | {
+    name: load_scenario(name).setting() for name in ("rewrite-budget-spiral", "rewrite-budget-exact")
+}
+
+
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest) -> Setting:
+    """One small world, or one of the catalogue."""
+    return WORLDS[request.param]
+
+
+def rows(world: Setting, policy: Policy) -> tuple[object, ...]:
+    run: Run = simulate(world, policy, 7)
+    return run.outcome, run.turn_rows, run.rewrite_rows, run.event_rows, run.summary
+
+
+def flat(data: Mapping[str, object], path: str = "") -> dict[str, object]:
+    """Return the values of a file by dotted path."""
+    values: dict[str, object] = {}
+    for key, value in data.items():
+        values |= flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {path + key: value}
+    return values
+
+
+@pytest.mark.unit
+def test_all_gates_off_with_naives_parts_is_naive_bit_for_bit(world: Setting, tmp_path: Path) -> None:
+    file = tmp_path / "gateless.toml"
+    file.write_text('base = "naive"\n[gates]\norder = []\n')
+    assert rows(world, load_policy(str(file))) == rows(world, load_policy("naive"))
+
+
+@pytest.mark.unit
+def test_gate_only_with_its_gate_off_and_naives_charges_is_naive(world: Setting) -> None:
+    off = {
+        "gates.order": [],
+        "charging.rationale": False,
+        "charging.measurement": False,
+        "marks.immutable_this_turn": False,
+        "marks.never_summarised": False,
+    }
+    assert rows(world, load_policy("gate-only", off)) == rows(world, load_policy("naive"))
+
+
+@pytest.mark.unit
+def test_guarded_with_all_that_it_says_switched_to_naives_values_is_naive(world: Setting) -> None:
+    naive = flat(resolved("naive"))
+    said = flat(read_policy("guarded").data).keys() - {"summary", "source"}
+    # the limit and the trigger are what naive says itself
+    switched = {path: naive[path] for path in said | {"charging.rationale", "charging.measurement"}}
+    policy = load_policy("guarded", switched)
+    assert policy.terms == load_policy("naive").terms
+    assert rows(world, policy) == rows(world, load_policy("naive"))
+
+
+@pytest.mark.unit
+def test_the_catalogue_policies_do_differ_where_they_are_meant_to(world: Setting) -> None:
+    assert rows(world, load_policy("guarded")) != rows(world, load_policy("naive"))
+
+
+@pytest.mark.unit
+def test_the_same_inputs_give_the_same_rows(world: Setting) -> None:
+    policy = load_policy("guarded")
+    assert rows(world, policy) == rows(world, policy) == rows(world, load_policy("guarded"))
