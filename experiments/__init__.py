@@ -6,6 +6,15 @@ Knows all other floors; no floor knows it.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from experiments.experiment import Experiment as Experiment
+    from experiments.experiment import experiment_names as experiment_names
+    from experiments.experiment import load_experiment as load_experiment
+    from experiments.judge import Finding as Finding
+    from experiments.reproduction import reproduce as reproduce
+    from experiments.sweeping import sweep as sweep
 
 _HOME = {
     "Experiment": "experiment",
@@ -27,6 +36,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"experiments.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from simulator.contracts import InputError, RewriteLabError, one_line
+
+if TYPE_CHECKING:
+    from simulator import Setting
 
 app = typer.Typer(
     name="rewritelab",
@@ -102,7 +105,7 @@ def run_command(
 
 
 @app.command("replay")
-def replay_command(
+def replay_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the command
     log: Annotated[Path, typer.Argument(help="A session log of a real agent.")],
     policy: Policies,
     window: Annotated[int | None, typer.Option("--window", help="Tokens of the model's window.")] = None,
@@ -139,7 +142,7 @@ def replay_command(
 
 
 def _compare(
-    settings: list[object],
+    settings: list[Setting],
     notes: list[list[str]],
     policies: list[str],
     of_policies: dict[str, dict[str, object]],
@@ -155,7 +158,7 @@ def _compare(
 
     if save is not None:
         ready_folder(save)
-    rows = compare(settings, policies, of_policies, seed)  # type: ignore[arg-type]
+    rows = compare(settings, policies, of_policies, seed)
     for lines in notes:
         for line in lines:
             print(f"note: {one_line(line)}", file=sys.stderr)

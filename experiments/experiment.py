@@ -21,6 +21,7 @@ from simulator.contracts import InputError, nearest_name
 CATALOGUE = Path(__file__).parent / "catalogue"
 
 Value = bool | int | float | str
+"""A level as it stands in a table."""
 
 
 class Table(BaseModel):
@@ -33,7 +34,7 @@ class Level(Table):
     """One level of a factor that moves several values together."""
 
     label: Annotated[str, Field(min_length=1)]
-    set: dict[str, Value]
+    set: dict[str, Value | list[str]]
 
 
 class Factor(Table):
@@ -61,7 +62,7 @@ class Factor(Table):
         """The levels as they stand in tables."""
         return [level.label for level in self.levels] if self.levels else list(self.values)
 
-    def settings(self) -> list[dict[str, Value]]:
+    def settings(self) -> list[dict[str, object]]:
         """Return the overrides of each level."""
         if self.levels:
             return [dict(level.set) for level in self.levels]

@@ -48,8 +48,8 @@ def _told(entry: RewriteEntry, window: int) -> list[str]:
         lines.append(f"chosen     {entry.selected} spans of {_tokens(entry.selected_tokens)}{own}")
         lines.append(f"estimated  a saving of {_tokens(entry.estimated_saving)}")
     lines.append(
-        f"spent      {_tokens(entry.rewrite_cost)} of rationale and {_tokens(entry.measurement_cost)} of measurement "
-        f"in the window; {entry.rewrite_seconds:.1f} s"
+        f"spent      {_tokens(entry.rewrite_cost)} of rationale and {_tokens(entry.measurement_cost)} "
+        f"of measurement in the window; {entry.rewrite_seconds:.1f} s"
     )
     lines.append(
         f"judged     {entry.outcome} at {entry.stage}" + (f": {entry.reason}" if entry.reason else "")

@@ -84,8 +84,8 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
     if chance:
         rate = family_false_alarm_rate(len(chance), 1 - LEVEL)
         parts.append(
-            f"{len(chance)} are judged by {LEVEL:.0%} intervals; were the truth of each at the edge of its band, "
-            f"chance alone would miss one or more with probability {rate:.0%}.\n"
+            f"{len(chance)} are judged by {LEVEL:.0%} intervals; were the truth of each at the edge of its "
+            f"band, chance alone would miss one or more with probability {rate:.0%}.\n"
         )
     parts.append(f"Pictures and findings.jsonl are in {output}\n")
     return "".join(parts)

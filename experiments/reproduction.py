@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.judge import Finding, judge
-from experiments.progress import progress
+from experiments.progress import Mode, progress
 from experiments.runner import Failure, run_tasks
 from experiments.runs import RunTask, execute
 from scenarios import Scenario, load_scenario, scenario_names
@@ -71,7 +71,7 @@ def reproduce(
     workers: int | None = None,
     seed: int | None = None,
     output: Path | None = None,
-    show: str = "auto",
+    show: Mode = "auto",
 ) -> list[Finding]:
     """Run scenarios with all of their policies and judge all of their expectations.
 
@@ -89,7 +89,7 @@ def reproduce(
         policies, replications = policies_of(scenario), scenario.file.run.replications
         plan.append((scenario, policies, replications))
         tasks += tasks_of(scenario, policies, seed=seed, replications=replications)
-    with progress(len(tasks), "runs", show) as bar:  # type: ignore[arg-type]
+    with progress(len(tasks), "runs", show) as bar:
         results = run_tasks(
             execute,
             tasks,
@@ -148,8 +148,9 @@ def _occupancy(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Findin
     if turns.empty:
         return None
     file = scenario.file
+    band = (file.documented_band[0], file.documented_band[1]) if file.documented_band else None
     return plots.occupancy_by_turn(
-        turns, window=file.window.tokens, horizon=file.run.horizon, documented=file.documented_band
+        turns, window=file.window.tokens, horizon=file.run.horizon, documented=band
     )
 
 
@@ -227,7 +228,7 @@ def box_shares(
     replications: int,
     seed: int,
     workers: int | None = None,
-    show: str = "auto",
+    show: Mode = "auto",
 ) -> list[Finding]:
     """Return the scenario's findings with the share of a parameter box in which each holds.
 
@@ -246,10 +247,12 @@ def box_shares(
     for point in sample:
         factors = [1 - half + 2 * half * float(share) for share in point]
         setting = perturbed(scenario, dict(zip(paths, factors, strict=True))).setting()
-        for policy in policies:
-            for replication in range(replications):
-                tasks.append(RunTask(setting, policy, seed, replication))
-    with progress(len(tasks), "runs", show) as bar:  # type: ignore[arg-type]
+        tasks += [
+            RunTask(setting, policy, seed, replication)
+            for policy in policies
+            for replication in range(replications)
+        ]
+    with progress(len(tasks), "runs", show) as bar:
         results = run_tasks(execute, tasks, workers=workers, on_done=lambda _i, _r: bar.advance())
     held = [0] * len(scenario.file.expect)
     last: list[Finding] = []

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.experiment import Experiment
-from experiments.progress import progress
+from experiments.progress import Mode, progress
 from experiments.runner import Failure, stream_tasks
 from experiments.runs import RunTask, execute
 from experiments.statistics import mean_interval
@@ -87,7 +87,7 @@ def sweep(
     *,
     workers: int | None = None,
     fresh: bool = False,
-    show: str = "auto",
+    show: Mode = "auto",
 ) -> int:
     """Run what is missing of an experiment, and return how many runs failed.
 
@@ -126,7 +126,7 @@ def sweep(
         missing = store.missing()
         todo = [tasks[run] for run in missing]
         with (
-            progress(len(tasks), "runs", show, done=len(tasks) - len(todo)) as bar,  # type: ignore[arg-type]
+            progress(len(tasks), "runs", show, done=len(tasks) - len(todo)) as bar,
             closing(stream_tasks(execute_row, todo, workers=workers)) as stream,
         ):
             for place, result in stream:
@@ -146,7 +146,8 @@ def digest_of(experiment: Experiment) -> str:
     parts: list[object] = [file.model_dump(mode="json")]
     parts.append(load_scenario(file.scenario).file.model_dump(mode="json"))
     for policy in file.policies:
-        parts.append(repr(getattr(load_policy(policy), "parts", policy)))
+        loaded = load_policy(policy)
+        parts += [policy, repr(loaded.terms), repr(getattr(loaded, "parts", type(loaded).__qualname__))]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -6,19 +6,40 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from policies.checker import check_policy as check_policy
+    from policies.composed import ComposedPolicy as ComposedPolicy
+    from policies.gates import ConservationGate as ConservationGate
+    from policies.gates import SizeCapGate as SizeCapGate
+    from policies.library import load_policy as load_policy
+    from policies.library import policy_names as policy_names
 
 _HOME = {
     "ComposedPolicy": "composed",
     "ConservationGate": "gates",
     "SizeCapGate": "gates",
+    "check_policy": "checker",
     "load_policy": "library",
     "policy_names": "library",
 }
 
-__all__ = [*_HOME]
+__all__ = [
+    "ComposedPolicy",
+    "ConservationGate",
+    "SizeCapGate",
+    "check_policy",
+    "load_policy",
+    "policy_names",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"policies.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -38,8 +38,11 @@ class Admission:
     def __init__(self, terms: AdmissionTerms, believed_ratio: float) -> None:
         self._terms = terms
         self._believed_ratio = believed_ratio
-        self._forget()
         self._offered = 0
+        self._ratio = believed_ratio
+        self._plan: float | None = None
+        self._known: int = 0
+        self._plan_known: float = math.inf
 
     def freeable(self, gauge: Gauge, *, need: int | None, evicts_dead: bool) -> int:
         """Return the tokens that an attempt may free; independent of the context's length.
@@ -86,7 +89,5 @@ class Admission:
             self._plan += weight * (lesson.summarised - self._plan)
 
     def _forget(self) -> None:
-        self._ratio = self._believed_ratio
-        self._plan: float | None = None
-        self._known = 0
-        self._plan_known = math.inf
+        self._ratio, self._plan = self._believed_ratio, None
+        self._known, self._plan_known = 0, math.inf

@@ -161,7 +161,7 @@ class SmallWorkload:
     """
 
     opening: int = 0
-    tokens: int = 40
+    tokens: int = 25
     spread: float = 0.0
     compressible: bool = True
 
@@ -255,11 +255,11 @@ def _world(name: str, workload: SmallWorkload, *, head: int = 300, horizon: int 
 NOTHING = SmallWorkload(tokens=0)
 STRESS = (
     _world("synthetic", SmallWorkload(spread=0.6)),
-    _world("scripted", SmallWorkload(opening=3)),
-    _world("nothing compresses", SmallWorkload(opening=3, spread=0.6, compressible=False)),
+    _world("scripted", SmallWorkload(opening=10)),
+    _world("nothing compresses", SmallWorkload(opening=10, spread=0.6, compressible=False)),
 )
 FLOOD = _world("flood", SmallWorkload(tokens=200), head=0)
-FULL = _world("full view", SmallWorkload(opening=16), horizon=8)
+FULL = _world("full view", SmallWorkload(opening=22), horizon=8)
 MARKED = _world("view where all is marked", NOTHING, head=0, horizon=8)
 EMPTY = _world("empty view", NOTHING, head=0, horizon=2)
 VIEWS = (

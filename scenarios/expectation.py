@@ -7,7 +7,7 @@ are judged together is the business of the floor above.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -150,11 +150,12 @@ class Expectation(BaseModel):
             if self.summary == "outcome":
                 return [run.outcome]
             return [_number(run.summary.get(self.summary))]
-        rows: Sequence[object] = {
+        tables: dict[str, Sequence[object]] = {
             "turns": run.turn_rows,
             "rewrites": run.rewrite_rows,
             "events": run.event_rows,
-        }[self.table or "turns"]
+        }
+        rows = tables[self.table or "turns"]
         column = [_number(getattr(row, self.column or "")) for row in rows]
         if self.reduce is not None:
             return [_reduced(self.reduce, [value for value in column if isinstance(value, int | float)])]
@@ -176,13 +177,15 @@ def _reduced(how: str, values: Sequence[float]) -> float | None:
         return None
     if how == "mean":
         return sum(values) / len(values)
-    return {"min": min, "max": max, "sum": sum}[how](values)
+    if how == "min":
+        return min(values)
+    return max(values) if how == "max" else float(sum(values))
 
 
 def _ordinal(pick: int | str | None) -> str:
     return f"row {pick}" if isinstance(pick, int) else str(pick)
 
 
-def _hint(name: str, valid: object) -> str:
-    near = nearest_name(name, valid)  # type: ignore[arg-type]
+def _hint(name: str, valid: Iterable[str]) -> str:
+    near = nearest_name(name, valid)
     return f", did you mean {near!r}?" if near else ""

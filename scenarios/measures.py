@@ -7,6 +7,7 @@ the truth: ledger entries and turn rows, never on what the policy believed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from simulator.ledger import COMMITTED, Outcome, RewriteEntry
@@ -61,7 +62,7 @@ def _maxima_between_commits(run: Run) -> Number:
     occupancy = {row.turn: row.occupancy_pct for row in run.turn_rows}
     maxima = [
         max(inside)
-        for first, last in zip(turns, turns[1:], strict=False)
+        for first, last in pairwise(turns)
         if (inside := [occupancy[turn] for turn in range(first, last) if turn in occupancy])
     ]
     return _mean(maxima)
@@ -93,7 +94,7 @@ def _own_share(entry: RewriteEntry) -> float:
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    return [after - before for before, after in zip(values, values[1:], strict=False)]
+    return [after - before for before, after in pairwise(values)]
 
 
 def _own_share_growth(run: Run) -> Number:
@@ -161,7 +162,7 @@ def _net_once_learned(run: Run) -> Number:
 
 
 def _turns_to_overflow(run: Run) -> Number:
-    """Turns from the first attempt to the end of a run that overflowed."""
+    """Return the turns from the first attempt to the end of a run that overflowed."""
     if run.outcome != "overflow" or not run.rewrite_rows:
         return None
     return float(len(run.turn_rows) - run.rewrite_rows[0].turn)

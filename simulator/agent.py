@@ -186,7 +186,7 @@ class Agent:
         )
 
     def _overflow_end(self) -> End:
-        """An overflow; or dead, where not even an empty conversation would fit."""
+        """Return overflow; or dead, where not even an empty conversation would fit."""
         setting = self.work.setting
         return End.DEAD if setting.head + setting.output_reserve > self.work.window else End.OVERFLOW
 

@@ -200,7 +200,7 @@ class Context:
         alive = {span.subgoal for span in self if span.needed}
         dying = self.closed - alive
         dead = sum(span.tokens for span in self if span.subgoal in dying)
-        references = Counter((antecedent, span.id) for span in self for antecedent in span.cites)
+        references = Counter((cited, span.id) for span in self for cited in span.cites)
         indexed = Counter(
             (antecedent, one) for antecedent, citing in self._cited_by.items() for one in citing
         )

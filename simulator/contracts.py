@@ -89,14 +89,18 @@ def nearest_name(name: str, valid: Iterable[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` on one line, cut at 600 characters, with nothing that a terminal would obey.
+    r"""Return `text` on one line, cut where it is too long, with nothing that a terminal would obey.
 
-    >>> one_line("first\\nsecond\\x1b[2J")
+    >>> one_line("first\nsecond\x1b[2J")
     'first second?[2J'
     """
     flat = " ".join(text.split())
     safe = "".join(letter if letter.isprintable() else "?" for letter in flat)
-    return safe if len(safe) <= 600 else safe[:597] + "..."
+    return safe if len(safe) <= LONGEST_LINE else safe[: LONGEST_LINE - 3] + "..."
+
+
+LONGEST_LINE = 600
+"""Characters of a message."""
 
 
 # --------------------------------------------------------------------------- verdicts and refusals

@@ -119,7 +119,7 @@ class Ledger:
         if not recounted == self.balance == of_accounts:
             raise RunFailed(
                 "audit",
-                f"the context holds {recounted} tokens, the ledger {self.balance}, its accounts {of_accounts}",
+                f"context holds {recounted} tokens, the ledger {self.balance}, its accounts {of_accounts}",
             )
         for account, of_entries in (
             (Account.FREED, sum(entry.freed for entry in self.entries)),

@@ -6,6 +6,7 @@ inputs give equal tables, bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Recorder:
         self.events: list[EventRow] = []
 
 
-def table(rows: list[NamedTuple], row_type: type[NamedTuple]) -> pd.DataFrame:
+def table(rows: Sequence[NamedTuple], row_type: type[NamedTuple]) -> pd.DataFrame:
     """Return rows as a table that has its columns even where there are no rows."""
     import pandas as pd
 

@@ -1,9 +1,9 @@
-"""The rewrite transaction: check -> admit -> deliberate -> propose -> replace -> gate -> commit ->
-measure -> settle.
+"""The rewrite transaction, from the check that fired to the settled entry.
 
-One generator over plain functions, one a phase. A phase returns None to go on or an `Ending`;
-seconds that it spends are waited for before the next phase begins. Until *commit* nothing of the
-context changes but what the policy itself emits: a refusal leaves the rest as it was.
+check -> admit -> deliberate -> propose -> replace -> gate -> commit -> measure -> settle: one
+generator over plain functions, one a phase. A phase returns None to go on or an `Ending`; seconds
+that it spends are waited for before the next phase begins. Until *commit* nothing of the context
+changes but what the policy itself emits: a refusal leaves the rest as it was.
 """
 
 from __future__ import annotations
@@ -392,7 +392,10 @@ def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, to
 
 
 def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
-    """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context."""
+    """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context.
+
+    A policy may be anybody's class: its plan is checked for what its types promise.
+    """
     if not isinstance(plan.believed_saving, int):
         raise RunFailed("propose", f"believed_saving is {plan.believed_saving!r}, expected whole tokens")
     if not isinstance(plan.operations, tuple):
@@ -402,12 +405,12 @@ def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
     for operation in plan.operations:
         if not isinstance(operation, Evict | Mask | Summarise | Fold):
             raise RunFailed("propose", f"{type(operation).__name__} is not an operation")
-        if not isinstance(operation.sources, tuple) or not operation.sources:
+        if not isinstance(operation.sources, tuple) or not operation.sources:  # type: ignore[redundant-expr]
             raise RunFailed("propose", f"{operation} has no tuple of sources")
-        if isinstance(operation, Mask) and not (isinstance(operation.tokens, int) and operation.tokens >= 0):
+        if isinstance(operation, Mask) and not (isinstance(operation.tokens, int) and operation.tokens >= 0):  # type: ignore[redundant-expr]
             raise RunFailed("propose", f"a placeholder of {operation.tokens!r} tokens, expected 0 or more")
         for identity in operation.sources:
-            if not isinstance(identity, int) or identity not in context:
+            if not isinstance(identity, int) or identity not in context:  # type: ignore[redundant-expr]
                 raise RunFailed("propose", f"span {identity!r} is not in the context")
             if identity in seen:
                 raise RunFailed("propose", f"span {identity} stands in two operations")

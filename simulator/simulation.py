@@ -145,14 +145,16 @@ def _watched(work: Workspace) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    seen = {"attempts": -1, "turn": -1, "asking": "", "ticks": 0}
+    seen: tuple[object, ...] = ()
+    ticks = 0
 
     def tick(_number: int, _frame: object) -> None:
-        now = {"attempts": work.attempts, "turn": work.turn, "asking": work.asking}
-        seen["ticks"] = seen["ticks"] + 1 if work.asking and now.items() <= seen.items() else 0
-        seen.update(now)
-        if seen["ticks"] >= PATIENCE_SECONDS:
-            seen["ticks"] = 0
+        nonlocal seen, ticks
+        now = (work.asking, work.turn, work.attempts)
+        ticks = ticks + 1 if work.asking and now == seen else 0
+        seen = now
+        if ticks >= PATIENCE_SECONDS:
+            ticks = 0
             raise TimeoutError(f"no answer within {PATIENCE_SECONDS} seconds")
 
     before = signal.signal(signal.SIGALRM, tick)

@@ -112,7 +112,7 @@ def look(
         context.protected,
         context.is_dead,
     )
-    items = []
+    items: list[Item] = []
     for span in context:
         if span.id in unseen:
             continue

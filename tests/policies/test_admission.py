@@ -19,12 +19,16 @@ def lesson(summarised: int, summaries: int, items: int = 1, outcome: str = "comm
     )
 
 
+def hope(admission: Admission, gauge: Gauge, *, need: int | None = None, evicts_dead: bool = False) -> int:
+    return admission.freeable(gauge, need=need, evicts_dead=evicts_dead)
+
+
 @pytest.mark.unit
 def test_before_any_lesson_it_hopes_for_the_believed_ratio_of_all(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(), 0.3)
     shown = gauge(900, dead_tokens=50, summarisable_tokens=400)
-    assert admission.freeable(shown, evicts_dead=False) == 280
-    assert admission.freeable(shown, evicts_dead=True) == 330
+    assert hope(admission, shown) == 280
+    assert hope(admission, shown, evicts_dead=True) == 330
 
 
 @pytest.mark.unit
@@ -39,9 +43,9 @@ def test_the_averages_move_as_by_hand(gauge: Callable[..., Gauge]) -> None:
         # two items weigh 1 - 0.5 x 0.5 = 0.75: ratio 0.75 -> 0.75 - 0.75 x 0.35 = 0.4875; size 800 -> 1,100
         (lesson(1_200, 480, items=2), round((1 - 0.4875) * 1_100)),
     ]
-    for learned, hope in steps:
+    for learned, hoped in steps:
         admission.learn(learned, whole=True)
-        assert admission.freeable(shown, evicts_dead=False) == hope
+        assert hope(admission, shown) == hoped
 
 
 @pytest.mark.unit
@@ -51,21 +55,21 @@ def test_two_items_weigh_as_much_as_one_after_the_other(gauge: Callable[..., Gau
     apart.learn(lesson(200, 160), whole=True)
     apart.learn(lesson(200, 160), whole=True)
     shown = gauge(summarisable_tokens=200)
-    assert together.freeable(shown, evicts_dead=False) == apart.freeable(shown, evicts_dead=False)
+    assert hope(together, shown) == hope(apart, shown)
 
 
 @pytest.mark.unit
 def test_refused_attempts_teach_too(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
     admission.learn(lesson(1_000, 970, outcome="refused"), whole=True)
-    assert admission.freeable(gauge(summarisable_tokens=5_000), evicts_dead=False) == 30
+    assert hope(admission, gauge(summarisable_tokens=5_000)) == 30
 
 
 @pytest.mark.unit
 def test_what_was_never_summarised_teaches_nothing(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(), 0.3)
     admission.learn(lesson(0, 0, items=0), whole=True)
-    assert admission.freeable(gauge(summarisable_tokens=100), evicts_dead=False) == 70
+    assert hope(admission, gauge(summarisable_tokens=100)) == 70
 
 
 @pytest.mark.unit
@@ -73,7 +77,7 @@ def test_without_moving_average_it_hopes_for_ever(gauge: Callable[..., Gauge]) -
     admission = Admission(AdmissionTerms(moving_average=False), 0.3)
     for _ in range(9):
         admission.learn(lesson(1_000, 1_000), whole=True)
-    assert admission.freeable(gauge(summarisable_tokens=100), evicts_dead=False) == 70
+    assert hope(admission, gauge(summarisable_tokens=100)) == 70
 
 
 @pytest.mark.unit
@@ -81,34 +85,45 @@ def test_a_plan_that_met_its_need_says_nothing_of_what_a_plan_can_hold(gauge: Ca
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
     shown = gauge(summarisable_tokens=5_000)
     admission.learn(lesson(1_000, 500), whole=True)
-    assert admission.freeable(shown, evicts_dead=False) == 500
+    assert hope(admission, shown) == 500
     admission.learn(lesson(200, 100), whole=False)
-    assert admission.freeable(shown, evicts_dead=False) == 2_500
+    assert hope(admission, shown) == 2_500
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize(("offered", "hope"), [(3_000, 20), (3_001, 2_101)])
+@pytest.mark.parametrize(("offered", "hoped"), [(3_000, 20), (3_001, 2_101)])
 def test_a_lesson_lapses_when_enough_has_come_in_that_it_says_nothing_of(
-    offered: int, hope: int, gauge: Callable[..., Gauge]
+    offered: int, hoped: int, gauge: Callable[..., Gauge]
 ) -> None:
     admission = Admission(AdmissionTerms(weight=1.0, lapse=2.0), 0.3)
-    admission.freeable(gauge(summarisable_tokens=1_000), evicts_dead=False)  # what it could know then
+    hope(admission, gauge(summarisable_tokens=1_000))  # what it could know then
     admission.learn(lesson(1_000, 980), whole=True)
-    assert admission.freeable(gauge(summarisable_tokens=offered), evicts_dead=False) == hope
+    assert hope(admission, gauge(summarisable_tokens=offered)) == hoped
 
 
 @pytest.mark.unit
 def test_without_a_lapse_a_lesson_holds_for_ever(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0, lapse=None), 0.3)
     admission.learn(lesson(1_000, 980), whole=True)
-    assert admission.freeable(gauge(summarisable_tokens=10**9), evicts_dead=False) == 20
+    assert hope(admission, gauge(summarisable_tokens=10**9)) == 20
+
+
+@pytest.mark.unit
+def test_a_plan_ends_where_the_believed_ratio_meets_the_need(gauge: Callable[..., Gauge]) -> None:
+    admission = Admission(AdmissionTerms(weight=1.0), 0.3)
+    shown = gauge(dead_tokens=50, summarisable_tokens=5_000)
+    assert hope(admission, shown, need=70) == 70
+    assert hope(admission, shown, need=120, evicts_dead=True) == 50 + 70
+    assert hope(admission, shown, need=30, evicts_dead=True) == 50
+    admission.learn(lesson(100, 90), whole=False)
+    assert hope(admission, shown, need=70) == 10  # 100 tokens are chosen, and a tenth of them goes
 
 
 @pytest.mark.unit
 def test_it_hopes_for_no_more_than_there_is(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
     admission.learn(lesson(1_000, 500), whole=True)
-    assert admission.freeable(gauge(summarisable_tokens=40), evicts_dead=False) == 20
+    assert hope(admission, gauge(summarisable_tokens=40)) == 20
 
 
 @pytest.mark.property
@@ -126,10 +141,10 @@ def test_the_hope_is_independent_of_the_contexts_length(
         admission.learn(lesson(summarised, summaries, items), whole=True)
     short = Gauge(None, 1, 0, 1_000, 0, 0, dead, summarisable)  # type: ignore[arg-type]
     hopes = {
-        admission.freeable(short._replace(tokens=tokens, window=window), evicts_dead=True)
+        hope(admission, short._replace(tokens=tokens, window=window), evicts_dead=True)
         for window in (1, 10**9)
     }
-    assert hopes == {admission.freeable(short, evicts_dead=True)}
+    assert hopes == {hope(admission, short, evicts_dead=True)}
 
 
 @pytest.mark.property

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from policies import ComposedPolicy, load_policy
 from policies.checker import FULL, STRESS
@@ -104,14 +102,6 @@ def test_the_bound_holds_what_the_policy_will_charge_itself(gauge: Callable[...,
     assert composed("guarded", {"deliberation.cap": 30}).admit(shown).figures["rewrite_cost"] == 30
     full = composed("guarded-full-measurement").admit(shown)
     assert full.figures["measurement_cost"] == round(0.05 * 950)
-
-
-@pytest.mark.property
-@given(st.integers(0, 10**7))
-def test_admission_is_independent_of_the_contexts_length(tokens: int) -> None:
-    guarded = composed("guarded")
-    shown = Gauge(None, 1, tokens, 1_000, 0, 0, 300, 300)  # type: ignore[arg-type]
-    assert guarded.admit(shown) == guarded.admit(shown._replace(tokens=900))
 
 
 @pytest.mark.unit

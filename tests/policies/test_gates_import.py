@@ -37,7 +37,7 @@ assert judges, made
 for gate in judges:
     gate.admit(Bound(100, 10, 10))
     assert not gate.judge(Proposal(freed=0, rewrite_cost=10, measurement_cost=10)).accepted, gate
-    assert gate.judge(Proposal(freed=100, rewrite_cost=10, measurement_cost=10, believed_freed=100)).accepted, gate
+    assert gate.judge(Proposal(100, 10, 10, believed_freed=100)).accepted, gate
 try:
     gates.ConservationGate().judge(Proposal(0, 10, 10)).require()
 except gates.RewriteBudgetViolation as refusal:

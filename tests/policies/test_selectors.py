@@ -63,7 +63,7 @@ def ids(selector: Selector, view: View, rule: ReplacementRule = SUMMARY) -> list
     [
         ("oldest", [(1,), (2,), (3,), (4,)]),
         ("verbosity", [(3,), (2,), (4,), (1,)]),
-        # savings: 1 of 100 at 0.30 -> 70; 2 of 300 at 0.75 -> 75; 3 of 400 at 1.00 -> 0; 4 of 300 at 0.30 -> 210
+        # savings: of 100 at 0.30, 70; of 300 at 0.75, 75; of 400 at 1.00, 0; of 300 at 0.30, 210
         ("saving", [(4,), (2,), (1,), (3,)]),
     ],
 )

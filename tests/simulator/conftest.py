@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -30,15 +31,15 @@ class Listed:
 
 @dataclass
 class Scripted(Policy):
-    """A policy that answers with the functions it was given, and keeps what it was shown."""
+    """A policy whose answers were given, each a value or a function of the question; keeps what it saw."""
 
     name: str = "scripted"
     terms: Terms = field(default_factory=lambda: Terms(deliberates=False))
-    check_by: Callable[[Gauge], bool] = lambda gauge: True
-    admit_by: Callable[[Gauge], Verdict] = lambda gauge: ACCEPTED
-    propose_by: Callable[[View], RewritePlan] = lambda view: RewritePlan()
-    judge_by: Callable[[Proposal], Verdict] = lambda proposal: ACCEPTED
-    learn_by: Callable[[Lesson], bool] = lambda lesson: False
+    check_by: object = True
+    admit_by: object = ACCEPTED
+    propose_by: object = RewritePlan()
+    judge_by: object = ACCEPTED
+    learn_by: object = False
 
     def __post_init__(self) -> None:
         self.begin(Brief(window=1))
@@ -52,22 +53,27 @@ class Scripted(Policy):
 
     def check(self, gauge: Gauge) -> bool:
         self.gauges.append(gauge)
-        return self.check_by(gauge)
+        return answer(self.check_by, gauge)
 
     def admit(self, gauge: Gauge) -> Verdict:
-        return self.admit_by(gauge)
+        return answer(self.admit_by, gauge)
 
     def propose(self, view: View) -> RewritePlan:
         self.views.append(view)
-        return self.propose_by(view)
+        return answer(self.propose_by, view)
 
     def judge(self, proposal: Proposal) -> Verdict:
         self.proposals.append(proposal)
-        return self.judge_by(proposal)
+        return answer(self.judge_by, proposal)
 
     def learn(self, lesson: Lesson) -> bool:
         self.lessons.append(lesson)
-        return self.learn_by(lesson)
+        return answer(self.learn_by, lesson)
+
+
+def answer(given: Any, question: object) -> Any:
+    """Return the answer that was given, or what the given function makes of the question."""
+    return given(question) if callable(given) else given
 
 
 @pytest.fixture(scope="session")

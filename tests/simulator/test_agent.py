@@ -26,7 +26,7 @@ INSTANT = ProviderSpec(
 
 @pytest.fixture
 def never(scripted: Make) -> Policy:
-    return scripted(check_by=lambda gauge: False)
+    return scripted(check_by=False)
 
 
 # --------------------------------------------------------------------------- the turn
@@ -36,11 +36,11 @@ def never(scripted: Make) -> Policy:
 def test_a_turn_asks_at_the_declared_points_in_order(listed: type, scripted: Make) -> None:
     arrival, reply = (Span(1, Kind.USER, 10),), (Span(2, Kind.ASSISTANT, 5),)
     turns = (Turn(arrival, reply, user_turn=True), Turn((), ()))
-    policy = scripted(terms=Terms(check_points=frozenset(CheckPoint)), check_by=lambda gauge: False)
+    policy = scripted(terms=Terms(check_points=frozenset(CheckPoint)), check_by=False)
     run = simulate(Setting("points", 100, listed(turns)), policy)
     points = list(CheckPoint)
     assert points == ["turn_start", "user_turn", "after_result", "before_request", "turn_end"]
-    assert [gauge.point for gauge in policy.gauges] == points + [points[0], *points[2:]]
+    assert [gauge.point for gauge in policy.gauges] == [*points, points[0], *points[2:]]
     assert [gauge.tokens for gauge in policy.gauges] == [0, 10, 10, 10, 15, 15, 15, 15, 15]
     assert [row.user_turn for row in run.turn_rows] == [1, 1]
 
@@ -48,7 +48,7 @@ def test_a_turn_asks_at_the_declared_points_in_order(listed: type, scripted: Mak
 @pytest.mark.unit
 @pytest.mark.parametrize("point", list(CheckPoint))
 def test_no_other_point_is_asked(listed: type, constant: Callable, scripted: Make, point: CheckPoint) -> None:
-    policy = scripted(terms=Terms(check_points=frozenset({point})), check_by=lambda gauge: False)
+    policy = scripted(terms=Terms(check_points=frozenset({point})), check_by=False)
     simulate(Setting("points", 1000, listed(constant(3, 10))), policy)
     assert {gauge.point for gauge in policy.gauges} <= {point}
     assert len(policy.gauges) == (0 if point is CheckPoint.USER_TURN else 3)
@@ -93,7 +93,7 @@ def test_overflow_is_the_first_request_that_leaves_no_room(
 
 @pytest.mark.unit
 def test_an_endless_window_never_overflows(listed: type, constant: Callable, scripted: Make) -> None:
-    policy = scripted(terms=Terms(endless_window=True), check_by=lambda gauge: False)
+    policy = scripted(terms=Terms(endless_window=True), check_by=False)
     run = simulate(Setting("ends", 1_000, listed(constant(50, 100))), policy)
     assert (run.outcome, run.summary["max_occupancy_pct"]) == ("complete", 500.0)
 
@@ -143,7 +143,7 @@ def test_the_highest_occupancy_is_over_all_instants(listed: type, constant: Call
 
 @pytest.mark.unit
 def test_the_policy_is_told_the_window_in_force(listed: type, constant: Callable, scripted: Make) -> None:
-    policy = scripted(check_by=lambda gauge: False)
+    policy = scripted(check_by=False)
     simulate(switched(listed, constant, (3, 5_000), (6, 2_000)), policy)
     assert [gauge.window for gauge in policy.gauges] == [1_000] * 2 + [5_000] * 3 + [2_000] * 3
 
@@ -189,7 +189,7 @@ def test_premises_change_on_their_own_clock(listed: type, constant: Callable, ne
 
 
 def always_refused(scripted: Make, **answers: object) -> Policy:
-    return scripted(admit_by=lambda gauge: Verdict(False, "no"), learn_by=lambda lesson: True, **answers)
+    return scripted(admit_by=Verdict(False, "no"), learn_by=True, **answers)
 
 
 @pytest.mark.unit
@@ -222,8 +222,8 @@ def test_a_supervisor_spares_what_is_protected(listed: type, constant: Callable,
     laws = Laws(rationale=RationaleLaw(base=50))
     policy = scripted(
         terms=Terms(never_summarised=True),
-        judge_by=lambda proposal: Verdict(False, "no"),
-        learn_by=lambda lesson: True,
+        judge_by=Verdict(False, "no"),
+        learn_by=True,
     )
     setting = Setting(
         "spared", 10_000, listed(constant(4, 100)), laws=laws, supervisor=SupervisorSpec(evict_tokens=10**6)
@@ -241,8 +241,8 @@ def test_what_goes_out_of_band_during_an_attempt_is_in_its_entry(
     policy = scripted(
         terms=Terms(),
         propose_by=lambda view: RewritePlan((Evict(view.items[0].id),)),
-        judge_by=lambda proposal: Verdict(False, "no"),
-        learn_by=lambda lesson: True,
+        judge_by=Verdict(False, "no"),
+        learn_by=True,
     )
     setting = Setting(
         "meanwhile",

@@ -122,5 +122,5 @@ def test_without_rewriting_the_end_is_known(
     listed: type, constant: Callable, scripted: Callable, head: int
 ) -> None:
     setting = Setting("end", 4_096, listed(constant(400, 25)), head=head, horizon=400, output_reserve=96)
-    run = simulate(setting, scripted(check_by=lambda gauge: False))
+    run = simulate(setting, scripted(check_by=False))
     assert (run.outcome, run.turn_rows[-1].turn) == ("overflow", (4_000 - head) // 25 + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -85,7 +86,7 @@ class AgainstAList(RuleBasedStateMachine):
         going = self.chosen(data, least=1)
         cuts = sorted(data.draw(st.sets(st.integers(1, len(going)), max_size=3)) | {0, len(going)})
         staged = []
-        for low, high in zip(cuts, cuts[1:], strict=False):
+        for low, high in pairwise(cuts):
             put = self.fresh(data) if data.draw(st.booleans()) else None
             staged.append(Replacement(tuple(going[low:high]), put))
         removed = sum(span.tokens for span in self.model if span.id in going)
@@ -227,7 +228,7 @@ def test_recount_finds_a_total_that_is_off(context: Context, name: str, wrong: i
 def test_recount_finds_tokens_of_the_wrong_kind(context: Context) -> None:
     context.by_kind[Kind.USER] += 100
     context.by_kind[Kind.TOOL_RESULT] -= 100
-    with pytest.raises(ValueError, match="user|tool_result"):
+    with pytest.raises(ValueError, match=r"user|tool_result"):
         context.recount()
 
 
@@ -236,7 +237,7 @@ def test_recount_finds_a_needed_span_that_was_lost_count_of(context: Context) ->
     context.close(1)
     context._needed[1] = 0
     context.dead_tokens = 170  # what follows from the wrong count: consistent with itself, not with the spans
-    with pytest.raises(ValueError, match="needed|dead"):
+    with pytest.raises(ValueError, match="dead"):
         context.recount()
 
 

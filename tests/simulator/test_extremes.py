@@ -97,7 +97,7 @@ def test_where_nothing_compresses_naive_ends_and_guarded_commits_no_loss() -> No
     naive = spiral("naive", hopeless)
     assert naive.outcome == "overflow"
     assert naive.summary["tokens_freed"] == 0
-    assert {entry.outcome for entry in naive.rewrite_rows} == {"committed_without_effect"}
+    assert naive.summary["rewrites_committed"] == naive.summary["rewrites_without_effect"] > 0
     guarded = spiral("guarded", hopeless)
     assert all(entry.net >= 1 for entry in guarded.rewrite_rows if entry.outcome == "committed")
     assert guarded.summary["rewrites_without_effect"] == 0

@@ -24,7 +24,7 @@ def setting(listed: type, constant: Callable[..., tuple]) -> Setting:
     return Setting("faults", 10_000, listed(constant(4, 100)), head=50)
 
 
-def faulty(scripted: Make, method: str, act: Callable[[object], object]) -> Policy:
+def faulty(scripted: Make, method: str, act: object) -> Policy:
     """Return a policy that evicts one span at every turn, but for one method."""
     policy = scripted(propose_by=lambda view: RewritePlan((Evict(view.items[1].id),)))
     if method == "begin":
@@ -40,7 +40,7 @@ def raises(question: object) -> object:
 
 @pytest.mark.unit
 def test_without_its_fault_the_policy_runs(scripted: Make, setting: Setting) -> None:
-    run = simulate(setting, faulty(scripted, "check", lambda gauge: True))
+    run = simulate(setting, faulty(scripted, "check", True))
     assert [entry.outcome for entry in run.rewrite_rows] == ["committed"] * 4
 
 
@@ -72,7 +72,7 @@ def test_a_policy_that_stops_iterating_is_a_policy_that_raises(
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_nonsense_names_the_stage(scripted: Make, setting: Setting, method: str, answer: object) -> None:
     with pytest.raises(RunFailed, match=f"returned {type(answer).__name__}, expected") as failure:
-        simulate(setting, faulty(scripted, method, lambda question: answer))
+        simulate(setting, faulty(scripted, method, answer))
     assert failure.value.stage == method
 
 
@@ -80,7 +80,7 @@ def test_nonsense_names_the_stage(scripted: Make, setting: Setting, method: str,
 @pytest.mark.parametrize("method", ["admit", "judge"])
 def test_a_truth_value_is_no_verdict(scripted: Make, setting: Setting, method: str) -> None:
     with pytest.raises(RunFailed, match="expected a Verdict"):
-        simulate(setting, faulty(scripted, method, lambda question: True))
+        simulate(setting, faulty(scripted, method, True))
 
 
 @pytest.mark.unit
@@ -116,7 +116,7 @@ def test_the_alarm_of_the_host_is_given_back(
 
     signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 1000, 77)
-    policy = faulty(scripted, "check", raises if fails else lambda gauge: False)
+    policy = faulty(scripted, "check", raises if fails else False)
     if fails:
         with pytest.raises(RunFailed):
             simulate(setting, policy)
@@ -130,7 +130,7 @@ def test_the_alarm_of_the_host_is_given_back(
 
 @pytest.mark.unit
 def test_without_an_alarm_of_the_host_none_is_left(scripted: Make, setting: Setting, restored: None) -> None:
-    simulate(setting, faulty(scripted, "check", lambda gauge: False))
+    simulate(setting, faulty(scripted, "check", False))
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
@@ -154,6 +154,6 @@ def test_a_setting_says_what_is_wrong_with_it(listed: type, name: str, wrong: in
 
 @pytest.mark.unit
 def test_the_brief_holds_what_is_documented_and_nothing_else(scripted: Make, setting: Setting) -> None:
-    policy = scripted(terms=Terms(), admit_by=lambda gauge: Verdict(False, "no"))
+    policy = scripted(terms=Terms(), admit_by=Verdict(False, "no"))
     simulate(setting, policy)
     assert policy.brief == Brief(window=10_000)

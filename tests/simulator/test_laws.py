@@ -239,7 +239,7 @@ def test_no_documented_figure_stands_in_the_mechanism() -> None:
     found = []
     for path in sorted(Path(simulator.__file__).parent.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-                if abs(node.value) in DOCUMENTED_FIGURES:
-                    found.append(f"{path.name}:{node.lineno} {node.value}")
+            is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+            if is_number and abs(node.value) in DOCUMENTED_FIGURES:
+                found.append(f"{path.name}:{node.lineno} {node.value}")
     assert found == []

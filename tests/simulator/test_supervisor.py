@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,12 +22,13 @@ def waits(spec: SupervisorSpec, gaps: list[float], works: list[float]) -> tuple[
     supervisor = Supervisor(env, spec)
     arrived, left = np.cumsum(gaps), np.zeros(len(gaps))
 
+    def leave(number: int, tokens: int) -> None:
+        left[number] = env.now
+
     def calls() -> object:
         for number, gap in enumerate(gaps):
             yield env.timeout(gap)
-            supervisor.escalate(
-                lambda tokens, number=number: left.__setitem__(number, env.now), works[number]
-            )
+            supervisor.escalate(partial(leave, number), works[number])
 
     env.process(calls())  # type: ignore[arg-type]
     env.run()
@@ -98,7 +100,7 @@ def test_a_constant_service_takes_its_time_whatever_was_drawn() -> None:
     assert found == [0.0, 2.0]
     env = simpy.Environment()
     supervisor = Supervisor(env, SupervisorSpec(1, 3.0))
-    supervisor.escalate(lambda tokens: None, 40.0)
+    supervisor.escalate(print, 40.0)
     env.run()
     assert env.now == 3.0
 
@@ -107,7 +109,7 @@ def test_a_constant_service_takes_its_time_whatever_was_drawn() -> None:
 def test_nobody_comes_where_nobody_is() -> None:
     env = simpy.Environment()
     supervisor = Supervisor(env, SupervisorSpec(capacity=0, evict_tokens=10))
-    assert supervisor.escalate(lambda tokens: pytest.fail("somebody came")) is None
+    assert supervisor.escalate(pytest.fail) is None
     env.run()
     assert (supervisor.escalations, supervisor.served) == (1, 0)
 

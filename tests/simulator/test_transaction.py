@@ -48,6 +48,8 @@ SPANS = (
 )
 
 Make = Callable[..., Policy]
+Beside = Callable[[Workspace], Generator[simpy.Event, object, object]]
+WAYS = ("admit", "gate", "marks", "small window", "long source", "no answer")
 
 
 def workspace(
@@ -91,8 +93,8 @@ def attempted(
     return ending  # type: ignore[return-value]
 
 
-def plan_of(*operations: Operation, believed_saving: int = 100) -> Callable[[object], RewritePlan]:
-    return lambda view: RewritePlan(operations, believed_saving)
+def plan_of(*operations: Operation, believed_saving: int = 100) -> RewritePlan:
+    return RewritePlan(operations, believed_saving)
 
 
 # --------------------------------------------------------------------------- what a plan does
@@ -216,7 +218,7 @@ def must_be_as_it_was(work: Workspace, before: object, rationale: int) -> None:
 @pytest.mark.property
 @given(
     world=worlds(),
-    how=st.sampled_from(["admit", "gate", "marks", "small window", "long source", "no answer"]),
+    how=st.sampled_from(WAYS),
 )
 def test_what_does_not_commit_leaves_all_but_its_rationale(scripted: Make, world: tuple, how: str) -> None:
     spans, operations, closed, marked = world
@@ -233,9 +235,9 @@ def test_what_does_not_commit_leaves_all_but_its_rationale(scripted: Make, world
     work.context.protected |= marked
     expected = ("committed", "settle", RATIONALE)
     if how == "admit":
-        policy.admit_by, expected = lambda gauge: NO, ("refused", "admit", 0)
+        policy.admit_by, expected = NO, ("refused", "admit", 0)
     elif how == "gate":
-        policy.judge_by, expected = lambda proposal: NO, ("refused", "gate", RATIONALE)
+        policy.judge_by, expected = NO, ("refused", "gate", RATIONALE)
     elif how == "marks" and marked & {source for operation in operations for source in operation.sources}:
         expected = ("refused", "gate", RATIONALE)
     elif how == "small window" and work.context.tokens > 1:
@@ -279,7 +281,7 @@ def test_a_conflict_leaves_all_but_what_was_taken_meanwhile(scripted: Make) -> N
 
 @pytest.mark.unit
 def test_a_refused_attempt_teaches_and_may_call(scripted: Make) -> None:
-    policy = scripted(terms=Terms(), admit_by=lambda gauge: NO, learn_by=lambda lesson: True)
+    policy = scripted(terms=Terms(), admit_by=NO, learn_by=True)
     work = workspace(policy)
     attempted(work)
     assert work.calls_supervisor
@@ -415,9 +417,7 @@ def test_own_records_lower_quality_only_when_a_model_has_read_them_in_a_commit(s
         (Summarise(9), False, 1.0),
         (Summarise(2), True, 1.0),
     ):
-        policy = scripted(
-            propose_by=plan_of(operation), judge_by=lambda proposal, ok=accepted: Verdict(ok, "said")
-        )
+        policy = scripted(propose_by=plan_of(operation), judge_by=Verdict(accepted, "said"))
         work = workspace(policy, (*SPANS, record))
         attempted(work)
         assert work.cognition.decision_quality == quality
@@ -480,5 +480,5 @@ def test_a_checkpoint_is_full_every_kth_time_or_on_ambiguity(scripted: Make) -> 
 )
 def test_a_plan_that_is_none_names_what_is_wrong(scripted: Make, plan: object, says: str) -> None:
     with pytest.raises(RunFailed, match=says) as failure:
-        attempted(workspace(scripted(propose_by=lambda view: plan)))
+        attempted(workspace(scripted(propose_by=plan)))
     assert failure.value.stage == "propose"

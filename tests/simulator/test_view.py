@@ -149,7 +149,7 @@ def test_the_gauge_of_a_check_is_what_stands_in_the_window(
     from simulator.contracts import Terms
 
     points = frozenset({CheckPoint.TURN_START, CheckPoint.AFTER_RESULT, CheckPoint.TURN_END})
-    policy = scripted(terms=Terms(check_points=points, counter_ratio=0.5), check_by=lambda gauge: False)
+    policy = scripted(terms=Terms(check_points=points, counter_ratio=0.5), check_by=False)
     workload = listed(constant(2, 100, reply=40, dies=True))
     simulate(Setting("gauge", 5_000, workload, head=60, output_reserve=7), policy)
     seen = [

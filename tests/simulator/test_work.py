@@ -43,7 +43,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Callable[[Setting, Policy], int]:
 def test_an_uncontended_turn_without_rewrite_is_one_event_and_one_for_its_tools(
     listed: type, constant: Callable, scripted: Make, events: Callable, latency: float, a_turn: int
 ) -> None:
-    policy = scripted(terms=Terms(check_points=frozenset(CheckPoint)), check_by=lambda gauge: False)
+    policy = scripted(terms=Terms(check_points=frozenset(CheckPoint)), check_by=False)
     started_and_ended = 2
     for turns in (1, 10, 50):
         workload = listed(constant(turns, 50, reply=30, seconds=latency))
@@ -56,7 +56,7 @@ def test_a_check_that_is_refused_at_once_takes_no_event(
 ) -> None:
     from simulator.contracts import Verdict
 
-    policy = scripted(admit_by=lambda gauge: Verdict(False, "no"))
+    policy = scripted(admit_by=Verdict(False, "no"))
     assert events(Setting("events", 10**6, listed(constant(10, 50))), policy) == 2 + 10
 
 
@@ -101,7 +101,7 @@ class Traced:
 def test_the_work_of_a_turn_does_not_grow_with_the_context(scripted: Make) -> None:
     def work(size: int) -> tuple[int, int]:
         workload = Traced(size)
-        policy = scripted(terms=Terms(check_points=frozenset(CheckPoint)), check_by=lambda gauge: False)
+        policy = scripted(terms=Terms(check_points=frozenset(CheckPoint)), check_by=False)
         simulate(Setting("work", 10**9, workload), policy)
         return workload.calls, workload.instructions
 

@@ -1,0 +1,296 @@
+"""Policy files: what is wrong is said in one line, with file, key, what was expected and the nearest name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies import ComposedPolicy, load_policy, policy_names
+from policies.gates import ConservationGate, SizeCapGate
+from policies.library import read_policy, resolved
+from policies.schema import GATES, PolicyFile
+from policies.triggers import Trigger
+from simulator.catalogue import validated
+from simulator.contracts import CheckPoint, Component, InputError, MeasurementPlan, Terms
+from simulator.spans import Kind
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A path for one policy file."""
+    return tmp_path / "mine.toml"
+
+
+def refused(file: Path, text: str) -> InputError:
+    file.write_text(text)
+    with pytest.raises(InputError) as told:
+        load_policy(str(file))
+    assert "\n" not in str(told.value)
+    return told.value
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "nearest"),
+    [
+        ("[trigger]\nfracton = 0.9", "trigger.fracton", "fraction"),
+        ("[selector]\nordr = 'oldest'", "selector.ordr", "order"),
+        ("[triger]\nfraction = 0.9", "triger", "trigger"),
+        ("[guard]\nescalate = 2", "guard.escalate", "escalate_after"),
+        ("sumary = 'x'", "sumary", "summary"),
+    ],
+)
+def test_an_unknown_key_is_shown_with_its_place_and_the_nearest(
+    text: str, key: str, nearest: str, file: Path
+) -> None:
+    told = refused(file, text)
+    assert told.where == f"{file}: {key}"
+    assert told.nearest == nearest
+    assert nearest in told.expected
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[trigger]\nfraction = '0.9'", "trigger.fraction"),
+        ("[trigger]\nfraction = true", "trigger.fraction"),
+        ("[selector]\nlimit = 6.5", "selector.limit"),
+        ("[selector]\nlimit = true", "selector.limit"),
+        ("[selector]\ndead_first = 1", "selector.dead_first"),
+        ("[selector]\nkinds = 'tool_result'", "selector.kinds"),
+        ("[gates]\norder = 'conservation'", "gates.order"),
+        ("summary = 3", "summary"),
+        ("trigger = 0.9", "trigger"),
+        ("[[trigger]]\nfraction = 0.9", "trigger"),
+        ("class = 3", "class"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_shown_with_its_place(text: str, key: str, file: Path) -> None:
+    assert refused(file, text).where == f"{file}: {key}"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[trigger]\nfraction = 0.0", "trigger.fraction"),
+        ("[trigger]\nfraction = -0.5", "trigger.fraction"),
+        ("[trigger]\nfraction = 91", "trigger.fraction"),
+        ("[trigger]\nlow_watermark = 1.01", "trigger.low_watermark"),
+        ("[trigger]\nregrow = -0.01", "trigger.regrow"),
+        ("[trigger]\ncheck_points = []", "trigger.check_points"),
+        ("[trigger]\ncheck_points = ['noon']", "trigger.check_points.0"),
+        ("[counter]\nratio = 0", "counter.ratio"),
+        ("[deliberation]\ncap = 0", "deliberation.cap"),
+        ("[selector]\nlimit = 0", "selector.limit"),
+        ("[selector]\norder = 'newest'", "selector.order"),
+        ("[selector]\nkinds = ['essay']", "selector.kinds.0"),
+        ("[selector]\nkeep_last = -1", "selector.keep_last"),
+        ("[replacement]\nratio = 1.5", "replacement.ratio"),
+        ("[replacement]\nkind = 'forget'", "replacement.kind"),
+        ("[replacement]\ncap = 0", "replacement.cap"),
+        ("[measurement]\nplan = 'sometimes'", "measurement.plan"),
+        ("[measurement]\ncheckpoint_every = 0", "measurement.checkpoint_every"),
+        ("[admission]\nweight = 0.0", "admission.weight"),
+        ("[admission]\nweight = 1.1", "admission.weight"),
+        ("[gates]\norder = ['consrvation']", "gates.order.0"),
+        ("[guard]\nescalate_after = 0", "guard.escalate_after"),
+        ("[guard]\nretries = -1", "guard.retries"),
+        ("[guard]\nretries = 21", "guard.retries"),
+    ],
+)
+def test_a_value_out_of_range_is_shown_with_its_place(text: str, key: str, file: Path) -> None:
+    assert refused(file, text).where == f"{file}: {key}"
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "+nan"])
+@pytest.mark.parametrize(
+    "key", ["trigger.fraction", "counter.ratio", "replacement.ratio", "admission.weight"]
+)
+def test_neither_nan_nor_infinity_is_a_number(number: str, key: str, file: Path) -> None:
+    table, name = key.split(".")
+    told = refused(file, f"[{table}]\n{name} = {number}")
+    assert str(file) in told.where
+
+
+def test_several_faults_are_counted(file: Path) -> None:
+    assert "(and 2 more)" in str(refused(file, "[selector]\nlimit = 0\nkeep_last = -1\norder = 'x'"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[trigger", "not TOML"),
+        ("a = 1\na = 2", "not TOML"),
+        ("[trigger]\nfraction = ", "not TOML"),
+    ],
+)
+def test_what_is_no_toml_is_shown_with_its_line(text: str, told: str, file: Path) -> None:
+    fault = refused(file, text)
+    assert told in fault.what
+    assert "line" in fault.what
+    assert fault.where == str(file)
+
+
+def test_a_base_hands_down_all_but_its_summary_and_source(file: Path) -> None:
+    file.write_text('base = "guarded"\n[deliberation]\ncap = 90\n')
+    entry, below = read_policy(str(file)), read_policy("guarded")
+    assert entry.base == "guarded"
+    assert "summary" not in entry.data
+    assert "source" not in entry.data
+    assert load_policy(str(file)).terms.rationale_cap == 90
+    assert entry.data["gates"] == below.data["gates"]
+    assert load_policy(str(file)).name == "mine"
+
+
+@pytest.mark.parametrize("base", [name for name in policy_names() if read_policy(name).base])
+def test_a_base_with_a_base_is_refused(base: str, file: Path) -> None:
+    told = refused(file, f'base = "{base}"')
+    assert told.where == f"{file}: base"
+    assert told.expected == "one base, no chain"
+
+
+def test_a_file_of_ones_own_can_be_a_base_beside_it(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "ground.toml").write_text("[deliberation]\ncap = 33\n")
+    file.write_text('base = "ground"\n')
+    assert load_policy(str(file)).terms.rationale_cap == 33
+
+
+def test_a_file_that_is_its_own_base_is_refused(file: Path) -> None:
+    assert "base" in refused(file, 'base = "mine"').where
+
+
+@pytest.mark.parametrize(("base", "nearest"), [('"gaurded"', "guarded"), ("3", "")])
+def test_an_unknown_base_is_shown_with_the_nearest(base: str, nearest: str, file: Path) -> None:
+    told = refused(file, f"base = {base}")
+    assert told.nearest == nearest
+    assert str(file) in told.where
+
+
+def test_an_empty_file_is_a_policy_that_never_rewrites(file: Path) -> None:
+    file.write_text("")
+    policy = load_policy(str(file))
+    assert isinstance(policy, ComposedPolicy)
+    assert policy.parts.trigger is None
+    assert policy.parts.gates == ()
+    assert policy.terms == Terms()
+
+
+def test_every_table_reaches_the_policy(file: Path) -> None:
+    file.write_text(
+        """
+        [trigger]
+        fraction = 0.8
+        low_watermark = 0.5
+        regrow = 0.1
+        check_points = ["turn_end", "user_turn"]
+        [counter]
+        ratio = 0.72
+        [deliberation]
+        enabled = false
+        cap = 7
+        [selector]
+        order = "oldest"
+        limit = 4
+        kinds = ["tool_result", "assistant", "head"]
+        exempt = ["assistant"]
+        keep_last = 2
+        dead_first = true
+        evict_unit = "subgoal"
+        only_savings = true
+        [replacement]
+        kind = "mask"
+        ratio = 0.2
+        ratio_per_pass = 0.1
+        cap = 50
+        placeholder = 3
+        fold_pairs = false
+        [measurement]
+        plan = "checkpoint"
+        checkpoint_every = 5
+        ambiguity_limit = 2
+        [charging]
+        measurement = false
+        [marks]
+        immutable_this_turn = true
+        never_summarised = true
+        retire = true
+        [admission]
+        moving_average = false
+        weight = 0.25
+        [gates]
+        order = ["size_cap", "conservation"]
+        [guard]
+        escalate_after = 3
+        reset = "recovery"
+        retries = 2
+        endless_window = true
+        """
+    )
+    policy = load_policy(str(file))
+    assert isinstance(policy, ComposedPolicy)
+    points = frozenset({CheckPoint.TURN_END, CheckPoint.USER_TURN})
+    assert policy.terms == Terms(
+        check_points=points,
+        deliberates=False,
+        rationale_cap=7,
+        summary_cap=50,
+        measurement=MeasurementPlan.CHECKPOINT,
+        checkpoint_every=5,
+        ambiguity_limit=2,
+        counter_ratio=0.72,
+        charges=frozenset({Component.RATIONALE}),
+        immutable_this_turn=True,
+        never_summarised=True,
+        retires=True,
+        retries=2,
+        endless_window=True,
+    )
+    parts = policy.parts
+    assert parts.trigger == Trigger(0.8, 0.5, 0.1, points)
+    selector, rule = parts.selector, parts.replacement
+    assert selector.kinds == frozenset({Kind.TOOL_RESULT})
+    assert (selector.order, selector.limit, selector.keep_last) == ("oldest", 4, 2)
+    assert (selector.dead_first, selector.evict_unit, selector.only_savings) == (True, "subgoal", True)
+    assert (rule.kind, rule.ratio, rule.ratio_per_pass, rule.cap) == ("mask", 0.2, 0.1, 50)
+    assert (rule.placeholder, rule.fold_pairs) == (3, False)
+    assert (parts.admission.moving_average, parts.admission.weight) == (False, 0.25)
+    assert (parts.guard.escalate_after, parts.guard.reset) == (3, "recovery")
+    assert [type(gate) for gate in parts.gates] == [SizeCapGate, ConservationGate]
+
+
+def test_gates_are_named_in_files_as_they_name_themselves() -> None:
+    assert {name: gate.name for name, gate in GATES.items()} == {name: name for name in GATES}
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_what_is_resolved_is_a_file_that_makes_the_same_policy(name: str) -> None:
+    data = resolved(name)
+    again = validated(PolicyFile, data, name).policy(name)
+    first = load_policy(name)
+    assert isinstance(first, ComposedPolicy)
+    assert again.terms == first.terms
+    assert again.parts.selector == first.parts.selector
+    assert again.parts.trigger == first.parts.trigger
+    assert validated(PolicyFile, data, name).model_dump(mode="json", by_alias=True) == data
+
+
+@pytest.mark.property
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+        max_leaves=6,
+    ),
+    st.sampled_from([*PolicyFile.model_fields, "gates.order", "selector.limit", "trigger.fraction", "x.y"]),
+)
+def test_any_value_at_any_key_makes_a_policy_or_an_input_error(value: object, key: str) -> None:
+    try:
+        policy = load_policy("guarded", {key: value})
+    except InputError as told:
+        assert "\n" not in str(told)
+    else:
+        assert isinstance(policy.terms, Terms)
