@@ -69,7 +69,8 @@ def check_policy(reference: str) -> list[Check]:
     Returns
     -------
     list of Check
-        In the order of `CHECKS`; whatever the policy does, there is one for each.
+        In the order of `CHECKS`; whatever the policy does, there is one for each. A policy that hangs
+        is given up after `simulation.PATIENCE_SECONDS`, once a method, where this is the main thread.
 
     Raises
     ------

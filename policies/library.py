@@ -58,7 +58,7 @@ def load_policy(reference: str, overrides: Mapping[str, object] | None = None) -
     data = overridden(entry.data, overrides)
     file = validated(PolicyFile, data, str(entry.path) if not overrides else f"{entry.path} with overrides")
     if file.class_ is not None:
-        return _instance(file.class_, f"{entry.path}: class", {}, name=entry.name)
+        return _instance(file.class_, f"{entry.path}: class", overrides, name=entry.name)
     return file.policy(entry.name)
 
 

@@ -11,8 +11,6 @@ from simulator.contracts import CheckPoint
 from simulator.spans import Kind, Provenance
 from simulator.view import Gauge, Item, View
 
-Made = Callable[..., object]
-
 
 @pytest.fixture(scope="session")
 def item() -> Callable[..., Item]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import itertools
 import random
 import time
@@ -93,11 +94,27 @@ CAUGHT = {
 
 @pytest.mark.parametrize("animal", CAUGHT)
 def test_a_bad_policy_is_caught_by_its_check(zoo: str, animal: str) -> None:
-    check, method, told = CAUGHT[animal]
-    faults = failed(f"{zoo}:{animal}")
-    assert check in faults, faults
-    assert told in faults[check]
-    assert f"run failed at {method}" in faults[check] or not method
+    name, method, told = CAUGHT[animal]
+    check = checker._outcome(name, CHECKS[name], Subject(f"{zoo}:{animal}"))
+    assert not check.passed
+    assert told in check.detail
+    assert f"run failed at {method}" in check.detail or not method
+
+
+def test_every_bad_policy_of_the_zoo_is_tried(zoo: str) -> None:
+    module = importlib.import_module(zoo)
+    animals = {name for name, made in vars(module).items() if getattr(made, "__module__", "") == zoo}
+    others = {
+        "free_items",
+        "Unprintable",
+        "Sound",
+        "SoundAtUserTurns",
+        "Keeping",
+        "HangsInCheck",
+        "HangsInPropose",
+    }
+    assert animals - others == set(CAUGHT)
+    assert {name for name, _, _ in CAUGHT.values()} == set(CHECKS)
 
 
 @pytest.mark.parametrize(

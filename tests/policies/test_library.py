@@ -1,4 +1,4 @@
-"""Policies by reference: names, paths, classes of one's own, entry points, and what is said when none is there."""
+"""Policies by reference: names, paths, classes of one's own, entry points, and what is said of a bad one."""
 
 from __future__ import annotations
 
@@ -208,8 +208,12 @@ def test_a_class_with_methods_but_without_terms_lacks_terms(module: Module) -> N
     assert refused(f"{module('termless', text)}:Mine").what.endswith("no terms")
 
 
-def test_a_class_takes_no_overrides(module: Module) -> None:
-    assert "takes no overrides" in refused(f"{module('sound', SOUND)}:Mine", overrides={"a": 1}).what
+def test_a_class_takes_no_overrides(module: Module, tmp_path: Path) -> None:
+    reference = f"{module('sound', SOUND)}:Mine"
+    assert "takes no overrides" in refused(reference, overrides={"a": 1}).what
+    (tmp_path / "theirs.toml").write_text(f'class = "{reference}"\n')
+    told = refused(str(tmp_path / "theirs.toml"), overrides={"selector.limit": 1})
+    assert "takes no overrides" in told.what
 
 
 # --------------------------------------------------------------------------- entry points

@@ -121,18 +121,13 @@ def test_several_faults_are_counted(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[trigger", "not TOML"),
-        ("a = 1\na = 2", "not TOML"),
-        ("[trigger]\nfraction = ", "not TOML"),
-    ],
+    "text", ["[trigger\n[selector]\n", "[a]\nb = 1\nb = 2\nc = 3\n", "[trigger]\nfraction =\n[a]\n"]
 )
-def test_what_is_no_toml_is_shown_with_its_line(text: str, told: str, file: Path) -> None:
+def test_what_is_no_toml_is_shown_with_its_line(text: str, file: Path) -> None:
     fault = refused(file, text)
-    assert told in fault.what
-    assert "line" in fault.what
     assert fault.where == str(file)
+    assert fault.what.startswith("not TOML")
+    assert "at line" in fault.what
 
 
 def test_a_base_hands_down_all_but_its_summary_and_source(file: Path) -> None:

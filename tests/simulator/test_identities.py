@@ -116,7 +116,7 @@ def some_laws(dice: random.Random) -> Laws:
 
 
 def some_workload(dice: random.Random, listed: type) -> object:
-    """Return turns with arrivals, replies, subgoals that close and needed spans, and a few spans before them."""
+    """Return turns with arrivals, replies and subgoals that close, and a few spans before them."""
     numbers = iter(range(10_000))
 
     def spans(kind: Kind, turn: int, most: int) -> tuple[Span, ...]:
