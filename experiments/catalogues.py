@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.catalogue import names, read_toml
+from experiments.reports import printable_json
+from simulator.catalogue import names, read_text, read_toml
 from simulator.contracts import InputError, nearest_name
 
 ROOT = Path(__file__).parent.parent
@@ -56,15 +56,18 @@ def shown(reference: str, *, resolved: bool) -> str:
     path, word = _found(reference)
     if not resolved:
         read_toml(path)
-        return path.read_text()
+        lines = read_text(path, "a TOML file").splitlines()
+        return "".join(
+            "".join(c if c.isprintable() or c == "\t" else "?" for c in line) + "\n" for line in lines
+        )
     data = _resolved(reference, word)
     return "\n".join(_toml_lines(data, "")) + "\n"
 
 
 def _found(reference: str) -> tuple[Path, str]:
     for word, folder in FOLDERS.items():
-        if (path := folder / f"{reference}.toml").exists() and "/" not in reference:
-            return path, word
+        if reference in names(folder):
+            return folder / f"{reference}.toml", word
     if reference.endswith(".toml") or "/" in reference:
         path = Path(reference)
         data = read_toml(path)
@@ -128,7 +131,7 @@ def _toml_value(value: object) -> str:
         pairs = ", ".join(f"{key} = {_toml_value(part)}" for key, part in value.items() if part is not None)
         return f"{{ {pairs} }}"
     # JSON writes texts, numbers and truth values as TOML does
-    return json.dumps(value, ensure_ascii=False)
+    return printable_json(value)
 
 
 WIDE = 100

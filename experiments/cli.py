@@ -7,6 +7,7 @@ imported where they are used, never on the way to `--help`.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
+    pretty_exceptions_enable=False,  # a fault of ours is for us to read, whole
 )
 
 Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout, nothing else there.")]
@@ -74,13 +76,13 @@ def reproduce_command(
             shares = box_shares(
                 scenario, points=box, replications=20, seed=1 if seed is None else seed, workers=workers
             )
-            sys.stdout.write(reports.findings_json(shares) if json else reports.box_table(scenario, shares))
+            _say(reports.findings_json(shares) if json else reports.box_table(scenario, shares))
         return
     ready_folder(output)
     findings = reproduce(chosen, workers=workers, seed=seed, output=output)
     lines = reports.findings_json(findings)
     write_atomically(output / "findings.jsonl", lines.encode())
-    sys.stdout.write(lines if json else reports.findings_table(findings, output))
+    _say(lines if json else reports.findings_table(findings, output))
     if not all(finding.passed for finding in findings):
         raise typer.Exit(1)
 
@@ -153,9 +155,15 @@ def _compare(
 ) -> None:
     """Run every policy in every world, and show, save and draw what came out."""
     from experiments import reports
-    from experiments.comparison import compare, save_comparison
+    from experiments.comparison import compare, require_policies, save_comparison
     from experiments.store import ready_folder
 
+    require_policies(policies, of_policies)
+    if plot is not None:
+        from experiments.plots.style import figure_format
+
+        figure_format(plot)
+        ready_folder(plot.parent)
     if save is not None:
         ready_folder(save)
     rows = compare(settings, policies, of_policies, seed)
@@ -163,7 +171,7 @@ def _compare(
         for line in lines:
             print(f"note: {one_line(line)}", file=sys.stderr)
     save_comparison(rows, save, plot)
-    sys.stdout.write(reports.comparison_json(rows) if json else reports.comparison_table(rows))
+    _say(reports.comparison_json(rows) if json else reports.comparison_table(rows))
     if any(row.failure is not None for row in rows):
         raise typer.Exit(1)
 
@@ -184,7 +192,7 @@ def explain_command(
 
     of_scenario, of_policies = split_overrides(sets or [], [policy])
     loaded = load_scenario(scenario, of_scenario)
-    sys.stdout.write(explain(loaded, policy, of_policies[policy], seed=seed, number=rewrite, as_json=json))
+    _say(explain(loaded, policy, of_policies[policy], seed=seed, number=rewrite, as_json=json))
 
 
 @app.command("sweep")
@@ -208,7 +216,7 @@ def sweep_command(
     failures = sweep(loaded, folder, workers=workers, fresh=fresh)
     path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
     table = table_of(folder, loaded)
-    sys.stdout.write(reports.table_json(table) if json else reports.sweep_table(table, path))
+    _say(reports.table_json(table) if json else reports.sweep_table(table, path))
     if failures:
         print(f"{failures} runs failed; their rows say where and why", file=sys.stderr)
         raise typer.Exit(1)
@@ -221,15 +229,14 @@ def plot_command(
     output: Annotated[Path | None, typer.Option("--output", help="File; DIR/KIND.png by default.")] = None,
 ) -> None:
     """Draw one picture of a sweep's results."""
-    from experiments.experiment import load_experiment
     from experiments.plots import save_figure
     from experiments.sweeping import experiment_of, picture
 
-    experiment = load_experiment(experiment_of(folder))
+    experiment = experiment_of(folder)
     path = save_figure(
         picture(folder, experiment, kind), folder / f"{kind}.png" if output is None else output
     )
-    print(path)
+    _say(f"{one_line(str(path))}\n")
 
 
 @app.command("list")
@@ -244,7 +251,7 @@ def list_command(
     from experiments.reports import listing_json, listing_text
 
     rows = listing(kind)
-    sys.stdout.write(listing_json(rows) if json else listing_text(rows))
+    _say(listing_json(rows) if json else listing_text(rows))
 
 
 @app.command("show")
@@ -255,7 +262,7 @@ def show_command(
     """Print one catalogue file."""
     from experiments.catalogues import shown
 
-    sys.stdout.write(shown(name, resolved=resolved))
+    _say(shown(name, resolved=resolved))
 
 
 @app.command("check-policy")
@@ -268,13 +275,16 @@ def check_policy_command(
     from policies.checker import check_policy
 
     checks = check_policy(policy)
-    sys.stdout.write(checks_json(policy, checks) if json else checks_text(policy, checks))
+    _say(checks_json(policy, checks) if json else checks_text(policy, checks))
     if not all(check.passed for check in checks):
         raise typer.Exit(1)
 
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None where it is closed
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no fault
     sys.exit(_code())
 
 
@@ -285,11 +295,11 @@ def _code() -> int:
         return ended.exit_code
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # the reader of stdout has gone: leave it nothing more to flush into
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+        return INTERRUPTED
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # Typer leaves so when nobody reads its help
+            return 0
+        return _told(InputError(f"what was loaded ended the process with {ended.code!r}"), 2)
     except InputError as fault:
         return _told(fault, 2)
     except RewriteLabError as fault:
@@ -298,10 +308,37 @@ def _code() -> int:
         message = getattr(fault, "format_message", None)
         if message is None:
             raise
+        if type(fault).__name__ == "NoArgsIsHelpError":  # a class of Typer's own, whose message is the help
+            print(message(), file=sys.stderr)
+            return 2
         return _told(InputError(message(), expected="see rewritelab --help"), 2)
+    if code == INTERRUPTED:  # Typer turns Ctrl-C into its code
+        print("interrupted", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 
+INTERRUPTED = 130
+
+
+def _say(text: str) -> None:
+    """Write results to stdout. A reader that has gone is none of our faults; a full disk is told."""
+    try:
+        if sys.stdout is None:
+            raise InputError("is closed", where="stdout", expected="somewhere to write to")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _hush()
+    except OSError as fault:
+        _hush()
+        raise InputError(f"cannot be written ({fault.strerror})", where="stdout") from None
+
+
+def _hush() -> None:
+    """Leave stdout nothing more to flush into."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def _told(fault: Exception, code: int) -> int:
-    print(f"rewritelab: {fault}", file=sys.stderr)
+    print(f"rewritelab: {one_line(str(fault))}", file=sys.stderr)
     return code

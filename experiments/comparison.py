@@ -31,17 +31,8 @@ def compare(
     overrides: Mapping[str, Mapping[str, object]],
     seed: int,
 ) -> list[Row]:
-    """Run every policy in every world. All inputs are checked before the first run.
-
-    Raises
-    ------
-    InputError
-        A policy does not load, or stands twice.
-    """
-    if len(set(policies)) != len(policies):
-        raise InputError("a policy stands twice", where="--policy", expected="distinct policies")
-    for policy in policies:
-        load_policy(policy, overrides.get(policy, {}))
+    """Run every policy in every world. Raises InputError as `require_policies`, before the first run."""
+    require_policies(policies, overrides)
     tasks = [
         RunTask(setting, policy, seed, overrides=dict(overrides.get(policy, {})))
         for setting in settings
@@ -58,6 +49,27 @@ def compare(
         )
         for task, result in zip(tasks, run_tasks(execute, tasks, workers=1), strict=True)
     ]
+
+
+def require_policies(policies: Sequence[str], overrides: Mapping[str, Mapping[str, object]]) -> None:
+    """See that all policies can run side by side.
+
+    Raises
+    ------
+    InputError
+        A policy does not load, stands twice, or shares the name of its folder with another.
+    """
+    if len(set(policies)) != len(policies):
+        raise InputError("a policy stands twice", where="--policy", expected="distinct policies")
+    folders: dict[str, str] = {}
+    for policy in policies:
+        load_policy(policy, overrides.get(policy, {}))
+        if (other := folders.setdefault(folder_name(policy), policy)) != policy:
+            raise InputError(
+                f"{other!r} and {policy!r} are both named {folder_name(policy)!r}",
+                where="--policy",
+                expected="distinct names",
+            )
 
 
 def save_comparison(rows: Sequence[Row], save: Path | None, plot: Path | None) -> None:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from scenarios.measures import MEASURES
 from simulator.catalogue import names, read_entry, validated
 from simulator.contracts import InputError, nearest_name
+from simulator.schema import Table
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -24,10 +25,14 @@ Value = bool | int | float | str
 """A level as it stands in a table."""
 
 
-class Table(BaseModel):
-    """A table of an experiment file: no unknown key, no infinity."""
+COLUMNS = ("run", "policy", "replication", "outcome", "failed_stage", "failure", "response")
+"""Columns of a sweep's tables that are no factors."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+FACTORS_SHOWN = {"phase": 2, "heat": 2, "response": 1}
+"""Factors that a kind of plot has place for; a table takes any."""
+
+REGIME_RESPONSES = ("net_per_attempt_tokens", "arrivals_per_turn_tokens")
+"""What a phase plot tells the regimes by."""
 
 
 class Level(Table):
@@ -55,12 +60,21 @@ class Factor(Table):
         labels = self.labels
         if len(set(labels)) != len(labels):
             raise ValueError(f"a level stands twice in {labels}")
+        if len({_kind_of(label) for label in labels}) > 1:
+            raise ValueError(f"values of one kind are one column of a table, not {labels}")
+        if self.name in COLUMNS:
+            raise ValueError(f"the name {self.name!r} is that of a column of every sweep")
         return self
 
     @property
     def labels(self) -> list[Value]:
         """The levels as they stand in tables."""
         return [level.label for level in self.levels] if self.levels else list(self.values)
+
+    @property
+    def paths(self) -> set[str]:
+        """What the factor moves."""
+        return {path for setting in self.settings() for path in setting}
 
     def settings(self) -> list[dict[str, object]]:
         """Return the overrides of each level."""
@@ -154,12 +168,19 @@ def load_experiment(reference: str) -> Experiment:
     factor_names = [factor.name for factor in file.factor]
     if len(set(factor_names)) != len(factor_names):
         raise InputError("two factors share a name", where=f"{entry.path}: factor", expected="distinct names")
-    wanted = {"phase": 2, "heat": 2, "response": 1}.get(file.plot.kind)
-    if wanted is not None and len(file.factor) != wanted:
+    if both := set(factor_names) & set(file.responses):
         raise InputError(
-            f"a {file.plot.kind} plot shows {wanted} factors, not {len(file.factor)}",
-            where=f"{entry.path}: plot.kind",
+            f"{min(both)!r} is a factor and a response",
+            where=f"{entry.path}: factor",
+            expected="distinct names",
         )
+    paths = [path for factor in file.factor for path in factor.paths]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise InputError(
+                f"two factors move {path}", where=f"{entry.path}: factor", expected="distinct paths"
+            )
+    require_plot(file, file.plot.kind, f"{entry.path}: plot.kind")
     if file.plot.kind in ("response", "heat") and file.plot.response not in file.responses:
         raise InputError(
             f"{file.plot.response!r} is not among the responses",
@@ -167,6 +188,28 @@ def load_experiment(reference: str) -> Experiment:
             nearest=nearest_name(str(file.plot.response), file.responses),
         )
     return Experiment(entry.name, entry.path, file)
+
+
+def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
+    """Raise InputError where a kind of plot has no place for the experiment's factors or responses."""
+    wanted = FACTORS_SHOWN.get(kind)
+    if wanted is not None and len(file.factor) != wanted:
+        factors = "1 factor" if wanted == 1 else f"{wanted} factors"
+        raise InputError(
+            f"a {kind} plot shows {factors}, not {len(file.factor)}", where=where, expected="kind table"
+        )
+    if kind == "phase" and (lacking := [name for name in REGIME_RESPONSES if name not in file.responses]):
+        raise InputError(
+            f"a phase plot needs the responses {' and '.join(REGIME_RESPONSES)}",
+            where=where,
+            expected=f"{' and '.join(lacking)} among responses",
+        )
+
+
+def _kind_of(value: Value) -> str:
+    if isinstance(value, bool):
+        return "truth value"
+    return "text" if isinstance(value, str) else "number"
 
 
 SUMMARY_RESPONSES = (

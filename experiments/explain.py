@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from experiments.runner import Failure, run_tasks
 from experiments.runs import RunTask, execute
+from policies import load_policy
 from scenarios import Scenario
-from simulator import InputError
+from simulator import InputError, RunFailed
+from simulator.contracts import one_line
 from simulator.ledger import COMMITTED, RewriteEntry
 
 
@@ -18,15 +21,19 @@ def explain(
     Raises
     ------
     InputError
-        The run has fewer attempts.
+        The policy does not load, or the run has fewer attempts.
+    RunFailed
+        The run could not be finished.
     """
     setting = scenario.setting()
-    run = execute(RunTask(setting, policy, seed, overrides=dict(overrides)))
+    load_policy(policy, overrides)
+    (run,) = run_tasks(execute, [RunTask(setting, policy, seed, overrides=dict(overrides))], workers=1)
+    if isinstance(run, Failure):
+        raise RunFailed(run.stage, run.reason)
     entries = run.rewrite_rows
     if number > len(entries):
-        raise InputError(
-            f"there is no attempt {number}", where="--rewrite", expected=f"1 to {len(entries)} in this run"
-        )
+        there = f"1 to {len(entries)}" if entries else "another run; this one has no attempt"
+        raise InputError(f"there is no attempt {number}", where="--rewrite", expected=there)
     entry = entries[number - 1]
     if as_json:
         from experiments.reports import json_line
@@ -35,7 +42,7 @@ def explain(
             {"scenario": scenario.name, "policy": policy, "seed": seed, "rewrite": number, **entry._asdict()}
         )
     title = f"{scenario.name} under {policy}, seed {seed}: attempt {number} of {len(entries)}"
-    return "\n".join([title, "", *_told(entry, setting.window)]) + "\n"
+    return "\n".join([one_line(title), "", *_told(entry, setting.window)]) + "\n"
 
 
 def _told(entry: RewriteEntry, window: int) -> list[str]:
@@ -52,7 +59,8 @@ def _told(entry: RewriteEntry, window: int) -> list[str]:
         f"of measurement in the window; {entry.rewrite_seconds:.1f} s"
     )
     lines.append(
-        f"judged     {entry.outcome} at {entry.stage}" + (f": {entry.reason}" if entry.reason else "")
+        f"judged     {entry.outcome} at {entry.stage}"
+        + (f": {one_line(entry.reason)}" if entry.reason else "")
     )
     lines.append(f"believed   net {entry.believed_net:+,} tokens")
     terms = [

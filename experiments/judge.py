@@ -61,16 +61,23 @@ def judge(
     With `by_estimate`, the estimate alone must lie in the band, not its interval.
     """
     values, fault = _values(expectation, outcomes)
+    present = [value for value in values if value is not None]
+    notes = [fault or expectation.note]
+    if not fault and len(present) < len(values):
+        notes.append(f"{len(values) - len(present)} of {len(values)} runs have no such response")
     simulated: float | str | None
     interval: Interval | None = None
-    if fault or not values:
+    if fault or not present:
         simulated, passed = None, False
     elif expectation.over == "every":
-        simulated, interval = _range(values)
-        passed = all(expectation.holds(value) for value in values) is not expectation.must_fail
+        simulated, interval = _range(present)
+        if expectation.must_fail:  # a figure is missed by one that is there, not by none
+            passed = not all(expectation.holds(value) for value in present)
+        else:
+            passed = all(expectation.holds(value) for value in values)
     else:
-        numbers = [value for value in values if isinstance(value, int | float)]
-        interval = _estimate(expectation, numbers)
+        numbers = [value for value in present if isinstance(value, int | float)]
+        interval = _estimate(expectation, numbers, len(values))
         simulated = interval.estimate if interval else None
         if interval is not None and by_estimate:
             interval = interval._replace(low=interval.estimate, high=interval.estimate)
@@ -86,9 +93,9 @@ def judge(
         passed=passed,
         kind=expectation.kind,
         source=expectation.source,
-        n=len(values),
+        n=len(values) if expectation.over == "share" else len(present),
         random=expectation.over != "every",
-        note=fault or expectation.note,
+        note="; ".join(filter(None, notes)),
         holds_in_box=expectation.holds_in_box,
     )
 
@@ -118,27 +125,26 @@ def _values(expectation: Expectation, outcomes: Outcomes) -> tuple[list[float | 
     return values, ""
 
 
-def _range(values: Sequence[float | str | None]) -> tuple[float | str | None, Interval | None]:
+def _range(values: Sequence[float | str]) -> tuple[float | str, Interval | None]:
     """Return the mean of the values with their range; of words, the one that all share."""
     words = {value for value in values if isinstance(value, str)}
     if words:
         return " or ".join(sorted(words)), None
     numbers = [value for value in values if isinstance(value, int | float)]
-    if not numbers:
-        return None, None
     mean = sum(numbers) / len(numbers)
     # a mean of equal numbers may miss them by a rounding error
     mean = min(max(mean, min(numbers)), max(numbers))
     return mean, Interval(mean, min(numbers), max(numbers), len(numbers), 1.0)
 
 
-def _estimate(expectation: Expectation, numbers: Sequence[float]) -> Interval | None:
+def _estimate(expectation: Expectation, numbers: Sequence[float], runs: int) -> Interval | None:
+    """Return the estimate over runs. A run without the response is in no band; of a mean it is no part."""
     if not numbers:
         return None
     if expectation.over == "mean":
         return mean_interval(numbers, LEVEL)
     if expectation.over == "share":
-        return share_interval(sum(map(expectation.holds, numbers)), len(numbers), LEVEL)
+        return share_interval(sum(map(expectation.holds, numbers)), runs, LEVEL)
     return quantile_interval(numbers, {"q05": 0.05, "q95": 0.95}[expectation.over], LEVEL)
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.judge import LEVEL, Finding
-from experiments.statistics import family_false_alarm_rate
+from simulator.contracts import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from experiments.catalogues import Entry
     from experiments.comparison import Row
+    from experiments.judge import Finding
     from policies.checker import Check
     from scenarios import Scenario
 
@@ -46,7 +46,15 @@ SHOWN = (
 
 def json_line(value: object) -> str:
     """Return one JSON line; what is not finite becomes null."""
-    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False) + "\n"
+    return printable_json(_plain(value)) + "\n"
+
+
+def printable_json(value: object) -> str:
+    """Return a value as JSON on one line, with escapes for all that a terminal would obey."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if not text.isprintable():
+        text = json.dumps(value, allow_nan=False).replace("\x7f", "\\u007f")
+    return text
 
 
 def findings_json(findings: Iterable[Finding]) -> str:
@@ -56,6 +64,9 @@ def findings_json(findings: Iterable[Finding]) -> str:
 
 def findings_table(findings: Sequence[Finding], output: Path) -> str:
     """Return documented beside simulated, and the count of what holds."""
+    from experiments.judge import LEVEL
+    from experiments.statistics import family_false_alarm_rate
+
     parts = []
     for scenario in dict.fromkeys(finding.scenario for finding in findings):
         own = [finding for finding in findings if finding.scenario == scenario]
@@ -63,7 +74,8 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
         for finding in own:
             box = "" if finding.holds_in_box is None else f"{finding.holds_in_box:.0%}"
             mark = "pass" if finding.passed else "MISS"
-            table.add_row(
+            _add_row(
+                table,
                 finding.policy,
                 finding.response,
                 finding.documented,
@@ -74,7 +86,9 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
             )
         parts.append(_rendered(table))
         parts += [
-            f"  {finding.policy}, {finding.response}: {finding.note}\n" for finding in own if finding.note
+            f"  {one_line(f'{finding.policy}, {finding.response}: {finding.note}')}\n"
+            for finding in own
+            if finding.note
         ]
     passed = sum(finding.passed for finding in findings)
     kinds = Counter(finding.kind for finding in findings)
@@ -87,7 +101,7 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
             f"{len(chance)} are judged by {LEVEL:.0%} intervals; were the truth of each at the edge of its "
             f"band, chance alone would miss one or more with probability {rate:.0%}.\n"
         )
-    parts.append(f"Pictures and findings.jsonl are in {output}\n")
+    parts.append(f"Pictures and findings.jsonl are in {one_line(str(output))}\n")
     return "".join(parts)
 
 
@@ -102,8 +116,8 @@ def box_table(scenario: Scenario, shares: Sequence[Finding]) -> str:
         "holds in",
     )
     for finding in shares:
-        table.add_row(
-            finding.policy, finding.response, finding.documented, f"{finding.holds_in_box or 0:.0%}"
+        _add_row(
+            table, finding.policy, finding.response, finding.documented, f"{finding.holds_in_box or 0:.0%}"
         )
     return _rendered(table)
 
@@ -133,12 +147,12 @@ def comparison_table(rows: Sequence[Row]) -> str:
     for scenario in dict.fromkeys(row.scenario for row in rows):
         own = [row for row in rows if row.scenario == scenario]
         table = _table(scenario, "response", *(row.policy for row in own), "unit")
-        table.add_row("outcome", *(row.run.outcome if row.run else "failed" for row in own), "")
+        _add_row(table, "outcome", *(row.run.outcome if row.run else "failed" for row in own), "")
         for name, unit in SHOWN:
-            table.add_row(name, *(_number(row.run.summary[name]) if row.run else "" for row in own), unit)
+            _add_row(table, name, *(_number(row.run.summary[name]) if row.run else "" for row in own), unit)
         parts.append(_rendered(table))
         parts += [
-            f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}\n"
+            one_line(f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}") + "\n"
             for row in own
             if row.failure
         ]
@@ -156,8 +170,8 @@ def sweep_table(table: pd.DataFrame, path: Path) -> str:
     shown = _table("", *places, "mean", "95% interval", "runs")
     for row in table.to_dict("records"):
         bounds = f"{_number(row['low'])} to {_number(row['high'])}"
-        shown.add_row(*(_number(row[name]) for name in places), _number(row["mean"]), bounds, str(row["n"]))
-    return f"{_rendered(shown)}\nThe picture is {path}\n"
+        _add_row(shown, *(_number(row[name]) for name in places), _number(row["mean"]), bounds, str(row["n"]))
+    return f"{_rendered(shown)}\nThe picture is {one_line(str(path))}\n"
 
 
 def listing_json(rows: Iterable[Entry]) -> str:
@@ -171,7 +185,7 @@ def listing_text(rows: Sequence[Entry]) -> str:
     for kind in dict.fromkeys(row.kind for row in rows):
         lines.append(f"{kind}\n")
         width = max(len(row.name) for row in rows if row.kind == kind)
-        lines += [f"  {row.name:<{width}}  {row.summary}\n" for row in rows if row.kind == kind]
+        lines += [f"  {row.name:<{width}}  {one_line(row.summary)}\n" for row in rows if row.kind == kind]
     return "".join(lines)
 
 
@@ -185,10 +199,13 @@ def checks_json(policy: str, checks: Iterable[Check]) -> str:
 
 def checks_text(policy: str, checks: Sequence[Check]) -> str:
     """Return one line a check."""
-    lines = [f"{'pass' if check.passed else 'FAIL'}  {check.name}: {check.detail}\n" for check in checks]
+    lines = [
+        f"{'pass' if check.passed else 'FAIL'}  {one_line(f'{check.name}: {check.detail}')}\n"
+        for check in checks
+    ]
     failed = sum(not check.passed for check in checks)
     verdict = "conforms" if not failed else f"does not conform: {failed} of {len(checks)} checks failed"
-    return "".join(lines) + f"{policy} {verdict}\n"
+    return "".join(lines) + one_line(f"{policy} {verdict}") + "\n"
 
 
 def _simulated(finding: Finding) -> str:
@@ -228,12 +245,26 @@ def _plain(value: object) -> object:
 
 def _table(title: str, *columns: str) -> Table:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=escape(one_line(title)),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for place, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=place == 0)
+        table.add_column(escape(one_line(column)), overflow="fold", no_wrap=place == 0)
     return table
+
+
+def _add_row(table: Table, *cells: str) -> None:
+    """Add a row of plain words: no markup of rich's, nothing that a terminal would obey."""
+    from rich.markup import escape
+
+    table.add_row(*(escape(one_line(cell)) for cell in cells))
 
 
 def _rendered(table: Table) -> str:

@@ -15,6 +15,7 @@ from experiments.judge import Finding, judge
 from experiments.progress import Mode, progress
 from experiments.runner import Failure, run_tasks
 from experiments.runs import RunTask, execute
+from policies import load_policy
 from scenarios import Scenario, load_scenario, scenario_names
 from simulator import InputError, Run
 
@@ -31,17 +32,26 @@ def documented_scenarios(references: Sequence[str]) -> list[Scenario]:
     Raises
     ------
     InputError
-        A scenario is unknown, stands twice, or has nothing to expect.
+        A scenario is unknown, stands twice, has nothing to expect, or expects it of a policy that does
+        not load.
     """
     if not references:
         loaded = [load_scenario(name) for name in scenario_names()]
         return [scenario for scenario in loaded if scenario.file.expect]
-    if len(set(references)) != len(references):
-        raise InputError("a scenario stands twice", where="reproduce", expected="distinct scenarios")
     loaded = [load_scenario(reference) for reference in references]
+    if len({scenario.name for scenario in loaded}) != len(loaded):  # names are those of findings and pictures
+        raise InputError("a scenario stands twice", where="reproduce", expected="distinct scenarios")
     for scenario in loaded:
         if not scenario.file.expect:
             raise InputError("has nothing to expect", where=str(scenario.path), expected="[[expect]] rows")
+        for policy in policies_of(scenario):
+            try:
+                load_policy(policy)
+            except InputError as fault:
+                where = f"{scenario.path}: policy {policy}"
+                raise InputError(
+                    fault.what, where=where, expected=fault.expected, nearest=fault.nearest
+                ) from fault
     return loaded
 
 
@@ -236,10 +246,19 @@ def box_shares(
     and 1 plus `box_half_width`; points are a Latin hypercube. Worlds are those of `seed`, which is
     not the one that the parameters were fitted with. A signature holds at a point when its estimate
     lies in the band: the intervals of a few replications are too wide to ask for more.
+
+    Raises
+    ------
+    InputError
+        The file names no parameters, or something that is no number.
     """
     from scipy.stats import qmc
 
     paths = scenario.file.box
+    if not paths:
+        raise InputError(
+            "names no parameters to move", where=f"{scenario.path}: box", expected="paths of numbers"
+        )
     half = scenario.file.box_half_width
     sample = qmc.LatinHypercube(len(paths), rng=seed).random(points)
     policies = policies_of(scenario)
@@ -289,7 +308,7 @@ def perturbed(scenario: Scenario, factors: Mapping[str, float]) -> Scenario:
         value: object = data
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        if not isinstance(value, int | float):
+        if not isinstance(value, int | float) or isinstance(value, bool):
             raise InputError("is not a number of the scenario", where=f"{scenario.path}: box: {path}")
         overrides[path] = round(value * factor) if isinstance(value, int) else value * factor
     return load_scenario(str(scenario.path), overrides)

@@ -274,8 +274,9 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"cannot be read ({error})", where=str(path), expected="the manifest of a sweep"
+            f"cannot be read ({reason})", where=str(path), expected="the manifest of a sweep"
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError("is not the manifest of a sweep", where=str(path), expected=f"format {FORMAT!r}")

@@ -8,14 +8,16 @@ order, a crash or a resume.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.experiment import Experiment
+from experiments.experiment import REGIME_RESPONSES, Experiment, ExperimentFile, require_plot
 from experiments.progress import Mode, progress
 from experiments.runner import Failure, stream_tasks
 from experiments.runs import RunTask, execute
@@ -25,6 +27,8 @@ from policies import load_policy
 from scenarios import load_scenario
 from scenarios.measures import MEASURES
 from simulator import InputError, Run
+from simulator.catalogue import validated
+from simulator.contracts import nearest_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +93,7 @@ def sweep(
     fresh: bool = False,
     show: Mode = "auto",
 ) -> int:
-    """Run what is missing of an experiment, and return how many runs failed.
+    """Run what is missing of an experiment, and return how many of all of its runs have failed.
 
     Parameters
     ----------
@@ -113,8 +117,7 @@ def sweep(
         "failure": str,
     }
     columns |= dict.fromkeys(experiment.file.responses, float)
-    manifest = {"experiment": experiment.name, "seed": experiment.file.seed}
-    failures = 0
+    manifest = {"experiment": experiment.name, "file": experiment.file.model_dump(mode="json")}
     with SweepStore(
         folder,
         plan_digest=digest_of(experiment),
@@ -131,24 +134,41 @@ def sweep(
         ):
             for place, result in stream:
                 failed = isinstance(result, Failure)
-                failures += failed
                 store.add(
                     missing[place],
                     _failed_row(todo[place], result) if isinstance(result, Failure) else result,
                 )
                 bar.advance(failures=int(failed))
-    return failures
+    return int(read_runs(folder)["failure"].notna().sum())
 
 
 def digest_of(experiment: Experiment) -> str:
-    """Return what names the plan: everything in the file and in the scenario and policies it uses."""
+    """Return what names the plan: all that its rows follow from, and nothing that only tells of them.
+
+    That is each point's setting and labels, each policy there, seed, replications and responses; a
+    policy of a user's own is told by the text of its module.
+    """
     file = experiment.file
-    parts: list[object] = [file.model_dump(mode="json")]
-    parts.append(load_scenario(file.scenario).file.model_dump(mode="json"))
-    for policy in file.policies:
-        loaded = load_policy(policy)
-        parts += [policy, repr(loaded.terms), repr(getattr(loaded, "parts", type(loaded).__qualname__))]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    digest = hashlib.sha256()
+    digest.update(json.dumps([file.seed, file.replications, file.responses]).encode())
+    for point in experiment.points():
+        digest.update(json.dumps(point.labels).encode())
+        digest.update(repr(load_scenario(file.scenario, point.of_scenario).setting()).encode())
+        for policy in file.policies:
+            loaded = load_policy(policy, point.of_policy)
+            parts = getattr(loaded, "parts", None)
+            digest.update(f"{policy} {loaded.terms!r} {parts!r}".encode())
+            if parts is None:
+                digest.update(f"{type(loaded).__qualname__} {_source_of(type(loaded))}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _source_of(kind: type) -> str:
+    """Return the text of the module that a class stands in, or nothing where there is none."""
+    try:
+        return inspect.getsource(sys.modules[kind.__module__])
+    except (KeyError, OSError, TypeError):
+        return ""
 
 
 def table_of(folder: Path, experiment: Experiment) -> pd.DataFrame:
@@ -187,10 +207,13 @@ def regimes(table: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
     Spiral: mean net of an attempt below 0. Insufficient: at least 0 but below what arrives a turn.
     Stable: else, and where nothing triggered.
     """
-    wide = table.pivot_table(
-        index=[*factors, "policy"], columns="response", values="mean", sort=False, dropna=False
-    ).reset_index()
-    net, arrivals = wide["net_per_attempt_tokens"], wide["arrivals_per_turn_tokens"]
+    places = [*factors, "policy"]
+    wide = table[places].drop_duplicates().reset_index(drop=True)
+    for name in REGIME_RESPONSES:
+        own = table.loc[table["response"] == name, [*places, "mean"]]
+        own = own.assign(mean=own["mean"].astype(float)).rename(columns={"mean": name})
+        wide = wide.merge(own, how="left", on=places)
+    net, arrivals = (wide[name] for name in REGIME_RESPONSES)
     wide["regime"] = "stable"
     wide.loc[net < arrivals, "regime"] = "insufficient"
     wide.loc[net < 0, "regime"] = "spiral"
@@ -203,6 +226,14 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
 
     file = experiment.file
     kind = kind or file.plot.kind
+    if kind not in KINDS:
+        raise InputError(
+            f"unknown picture {kind!r}",
+            where="plot",
+            expected=", ".join(KINDS),
+            nearest=nearest_name(kind, KINDS),
+        )
+    require_plot(file, kind, f"plot {kind}")
     table = table_of(folder, experiment)
     if table.empty:
         raise InputError("holds no results yet", where=str(folder), expected="a sweep that has run")
@@ -236,15 +267,24 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
     rows = table[table["response"] == chosen].rename(columns={"mean": chosen})
     if kind == "heat":
         return plots.heat_table(rows, factors[0], factors[1], chosen, labels=labels)
-    if kind == "response":
-        return plots.response_with_intervals(rows, factors[0], chosen, labels=labels)
-    raise InputError(f"unknown picture {kind!r}", where="plot", expected="response, heat, phase or table")
+    return plots.response_with_intervals(rows, factors[0], chosen, labels=labels)
 
 
-def experiment_of(folder: Path) -> str:
-    """Return the name of the experiment whose results lie in a folder."""
-    sessions = read_manifest(folder)["sessions"]
-    return str(sessions[-1]["experiment"])
+KINDS = ("response", "heat", "phase", "table")
+"""Pictures of a sweep."""
+
+
+def experiment_of(folder: Path) -> Experiment:
+    """Return the experiment whose results lie in a folder, as its manifest holds it.
+
+    Raises
+    ------
+    InputError
+        The folder is not a sweep's.
+    """
+    session = read_manifest(folder)["sessions"][-1]
+    file = validated(ExperimentFile, session["file"], f"{folder}/manifest.json")
+    return Experiment(session["experiment"], folder / "manifest.json", file)
 
 
 def _coordinates(task: SweepTask) -> dict[str, Scalar]:

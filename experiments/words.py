@@ -50,10 +50,13 @@ def session_of(word: str | None) -> int | Literal["all"] | None:
 
 def _toml(path: str, text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
+        read = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        read = {}
+    if list(read) != ["value"]:  # more keys come with a line break
         raise InputError(
             f"{text!r} is not a TOML value",
             where=f"--set {path}",
             expected='a number, true, false, or "text"',
-        ) from None
+        )
+    return read["value"]

@@ -66,7 +66,7 @@ class ComposedPolicy(Policy):
         self._window = brief.window
         self._level: int | None = None
         self._whole = False
-        self._admission = Admission(self.parts.admission, self.parts.replacement.ratio)
+        self._admission = Admission(self.parts.admission, self.parts.replacement.believed_ratio)
         self._strikes = Strikes(self.parts.guard)
 
     def check(self, gauge: Gauge) -> bool:

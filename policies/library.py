@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from simulator.catalogue import Entry, names, overridden, read_entry, validated
-from simulator.contracts import InputError, Policy, Terms, nearest_name
+from simulator.contracts import InputError, Policy, Terms, nearest_name, told
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 GROUP = "rewritelab.policies"
@@ -58,16 +58,36 @@ def load_policy(reference: str, overrides: Mapping[str, object] | None = None) -
     data = overridden(entry.data, overrides)
     file = validated(PolicyFile, data, str(entry.path) if not overrides else f"{entry.path} with overrides")
     if file.class_ is not None:
+        _require_no_tables(entry, file.class_)
         return _instance(file.class_, f"{entry.path}: class", overrides, name=entry.name)
     return file.policy(entry.name)
 
 
 def resolved(reference: str) -> dict[str, object]:
-    """Return a policy file's data with every default."""
+    """Return a policy file's data with every default; of one that names a class, what it says."""
     from policies.schema import PolicyFile
 
     entry = read_policy(reference)
-    return validated(PolicyFile, entry.data, str(entry.path)).model_dump(mode="json", by_alias=True)
+    file = validated(PolicyFile, entry.data, str(entry.path))
+    if file.class_ is not None:
+        _require_no_tables(entry, file.class_)
+        return {key: entry.data[key] for key in BESIDE_A_CLASS if key in entry.data}
+    return file.model_dump(mode="json", by_alias=True)
+
+
+def _require_no_tables(entry: Entry, class_: str) -> None:
+    """Raise InputError where a file names a class and says more, which nobody would read."""
+    for key in entry.data:
+        if key not in BESIDE_A_CLASS:
+            raise InputError(
+                f"says nothing to the class {class_!r}",
+                where=f"{entry.path}: {key}",
+                expected="a class with only summary and source beside it, or tables without a class",
+            )
+
+
+BESIDE_A_CLASS = ("class", "summary", "source")
+"""Keys of a policy file that names a class."""
 
 
 def _instance(target: str, where: str, overrides: Mapping[str, object], name: str = "") -> Policy:
@@ -78,10 +98,8 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
         raise InputError(f"{target!r} names no class", where=where, expected="package.module:Class")
     try:
         module = importlib.import_module(module_name)
-    except Exception as fault:
-        raise InputError(
-            f"{module_name!r} does not import: {type(fault).__name__}: {fault}", where=where
-        ) from fault
+    except (Exception, SystemExit) as fault:
+        raise InputError(f"{module_name!r} does not import: {told(fault)}", where=where) from fault
     made = getattr(module, class_name, None)
     if not isinstance(made, type):
         raise InputError(
@@ -91,8 +109,8 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
         )
     try:
         policy = made()
-    except Exception as fault:
-        raise InputError(f"{target} cannot be made: {type(fault).__name__}: {fault}", where=where) from fault
+    except (Exception, SystemExit) as fault:
+        raise InputError(f"{target} cannot be made: {told(fault)}", where=where) from fault
     missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
     if missing or not isinstance(getattr(policy, "terms", None), Terms):
         lack = ", ".join(missing) or "terms"

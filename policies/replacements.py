@@ -31,6 +31,14 @@ class ReplacementRule:
     placeholder: int = 12
     fold_pairs: bool = True
 
+    @property
+    def believed_ratio(self) -> float:
+        """Share that the policy expects to be left of what it replaces, at the first pass.
+
+        0 where nothing is summarised: a placeholder is a size of its own and no share of anything.
+        """
+        return self.ratio if self.kind == "summary" else 0.0
+
     def believed_size(self, items: Sequence[Item], brief: Brief) -> int:
         """Return the tokens that the policy expects in the place of these items."""
         if self.kind == "evict":

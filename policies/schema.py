@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from policies.admission import AdmissionTerms
 from policies.composed import ComposedPolicy, Parts
@@ -17,21 +17,13 @@ from policies.replacements import ReplacementRule
 from policies.selectors import Selector
 from policies.triggers import Trigger
 from simulator.contracts import CheckPoint, Component, Gate, MeasurementPlan, Terms
+from simulator.schema import Positive, Share, Table, Tokens
 from simulator.spans import Kind
-
-Share = Annotated[float, Field(ge=0, le=1)]
-Tokens = Annotated[int, Field(ge=0)]
 
 GATES: dict[str, type[Gate]] = {"conservation": ConservationGate, "size_cap": SizeCapGate}
 """Gates by the name that a policy file uses."""
 
 GateName = Literal["conservation", "size_cap"]
-
-
-class Table(BaseModel):
-    """A table of a policy file: no unknown key, no infinity."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 class TriggerTable(Table):
@@ -108,7 +100,7 @@ class AdmissionTable(Table):
 
     moving_average: bool = True
     weight: Annotated[float, Field(gt=0, le=1)] = 0.6
-    lapse: Annotated[float, Field(gt=0)] | None = None
+    lapse: Positive | None = None
 
 
 class GatesTable(Table):
@@ -173,13 +165,13 @@ class PolicyFile(Table):
             if trigger.fraction is None
             else Trigger(trigger.fraction, trigger.low_watermark, trigger.regrow, points)
         )
-        kinds = set(Kind if selector.kinds is None else selector.kinds) - set(selector.exempt) - {Kind.HEAD}
         parts = Parts(
             trigger=fires,
             selector=Selector(
                 order=selector.order,
                 limit=selector.limit,
-                kinds=frozenset(kinds),
+                kinds=frozenset(Kind if selector.kinds is None else selector.kinds),
+                exempt=frozenset(selector.exempt),
                 keep_last=selector.keep_last,
                 dead_first=selector.dead_first,
                 evict_unit=selector.evict_unit,

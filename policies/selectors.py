@@ -5,7 +5,7 @@ A unit is what is replaced together: one span, or the spans of one call where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -32,7 +32,8 @@ class Selector:
     order : `verbosity` takes the longest first, `saving` the largest believed saving, `oldest` the
         first in the context.
     limit : most spans that are replaced in one attempt; None is no limit.
-    kinds : kinds that may be replaced.
+    kinds : kinds that may be replaced; dead spans may be of any.
+    exempt : kinds that are never touched, dead or not; the fixed head is always one of them.
     keep_last : spans at the end of the context that stay.
     dead_first : spans of closed subgoals with nothing needed are evicted first, oldest first.
     evict_unit : dead spans go one by one, or a whole subgoal at once.
@@ -41,7 +42,8 @@ class Selector:
 
     order: Literal["verbosity", "saving", "oldest"] = "verbosity"
     limit: int | None = None
-    kinds: frozenset[Kind] = frozenset(Kind) - {Kind.HEAD, Kind.TRACE}
+    kinds: frozenset[Kind] = frozenset(Kind)
+    exempt: frozenset[Kind] = frozenset({Kind.TRACE})
     keep_last: int = 0
     dead_first: bool = False
     evict_unit: Literal["item", "subgoal"] = "item"
@@ -55,7 +57,7 @@ class Selector:
         left = need
         begun: set[int | None] = set()
         for item in self._movable(view):
-            if not item.dead or item.marked:
+            if not item.dead:
                 continue
             if left is not None and left <= 0 and item.subgoal not in begun:
                 continue
@@ -71,10 +73,7 @@ class Selector:
         free = (
             item
             for item in self._movable(view)
-            if item.kind in self.kinds
-            and item.kind is not Kind.HEAD
-            and not item.marked
-            and not (self.dead_first and item.dead)
+            if item.kind in self.kinds and not (self.dead_first and item.dead)
         )
         units = [_unit(items, replacement, brief) for items in _grouped(free, replacement.fold_pairs)]
         if self.only_savings:
@@ -85,9 +84,11 @@ class Selector:
             units.sort(key=lambda unit: -unit.saving)
         return units
 
-    def _movable(self, view: View) -> tuple[Item, ...]:
-        """Return the items before the last ones that stay."""
-        return view.items[: max(0, len(view.items) - self.keep_last)]
+    def _movable(self, view: View) -> Iterator[Item]:
+        """Yield what may be touched at all: before the last ones that stay, not exempt, not marked."""
+        for item in view.items[: max(0, len(view.items) - self.keep_last)]:
+            if item.kind is not Kind.HEAD and item.kind not in self.exempt and not item.marked:
+                yield item
 
 
 def _unit(items: tuple[Item, ...], replacement: ReplacementRule, brief: Brief) -> Unit:

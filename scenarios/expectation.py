@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from scenarios.measures import MEASURES
 from simulator.contracts import nearest_name
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, TurnRow
+from simulator.schema import Amount, Share, Table
 from simulator.simulation import Run
 
 COLUMNS = {
@@ -23,11 +24,53 @@ COLUMNS = {
     "rewrites": RewriteEntry._fields,
     "events": EventRow._fields,
 }
-REDUCERS = ("mean", "min", "max", "sum", "count")
+SUMMARY = (
+    "outcome",
+    "turns",
+    "max_occupancy_pct",
+    "final_occupancy_pct",
+    "occupancy_q05_pct",
+    "occupancy_q95_pct",
+    "rewrites_committed",
+    "rewrites_without_effect",
+    "rewrites_refused",
+    "rewrites_infeasible",
+    "rewrites_failed",
+    "rewrites_conflicted",
+    "first_trigger_turn",
+    "tokens_freed",
+    "rewrite_cost_tokens",
+    "measurement_cost_tokens",
+    "net_tokens",
+    "believed_net_tokens",
+    "waste_tokens",
+    "quota_tokens",
+    "retired_tokens",
+    "out_of_band_tokens",
+    "escalations",
+    "constraints_held",
+    "constraints_total",
+    "constraint_violations",
+    "dangled_at_commit",
+    "dangling_references",
+    "rederivation_tokens",
+    "reported_compliance",
+    "actual_compliance",
+    "confidence",
+    "decision_quality",
+    "usd",
+    "seconds",
+    "rewrite_seconds",
+    "cache_read_tokens",
+    "cache_written_tokens",
+    "observable",
+)
+"""Keys of a run's summary, and its outcome: what `summary` may name."""
+
 Kind = Literal["fitted", "implied", "external"]
 
 
-class Expectation(BaseModel):
+class Expectation(Table):
     """One documented figure.
 
     The response is a `column` of a `table`, either one row of it (`pick`) or all of them (`reduce`);
@@ -37,8 +80,6 @@ class Expectation(BaseModel):
     `between`, `at_least` or `at_most`. With `must_fail`, the row passes where the figure is missed:
     the signature of a switch.
     """
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
     policy: str
     table: Literal["turns", "rewrites", "events"] | None = None
@@ -51,24 +92,32 @@ class Expectation(BaseModel):
     replications: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
     over: Literal["mean", "share", "q05", "q95", "every"] = "every"
     equals: float | str | None = None
-    within: Annotated[float, Field(ge=0)] = 0.0
+    within: Amount = 0.0
     between: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     at_least: float | None = None
     at_most: float | None = None
-    share_at_least: Annotated[float, Field(ge=0, le=1)] | None = None
+    share_at_least: Share | None = None
     must_fail: bool = False
     kind: Kind
     source: str
     note: str = ""
-    holds_in_box: Annotated[float, Field(ge=0, le=1)] | None = None
+    holds_in_box: Share | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> Expectation:
+    def _one_response(self) -> Expectation:
         responses = [name for name in ("column", "measure", "summary") if getattr(self, name) is not None]
         if len(responses) != 1:
             raise ValueError("needs exactly one of column (with table), measure, summary")
         if self.measure is not None and self.measure not in MEASURES:
             raise ValueError(f"unknown measure {self.measure!r}{_hint(self.measure, MEASURES)}")
+        if self.summary is not None and self.summary not in SUMMARY:
+            raise ValueError(f"unknown key of the summary {self.summary!r}{_hint(self.summary, SUMMARY)}")
+        if self.column is None and (self.table, self.pick, self.reduce) != (None, None, None):
+            raise ValueError("table, pick and reduce need a column")
+        if self.pick == "all" and (self.minus is not None or self.over != "every"):
+            raise ValueError(
+                "pick all gives the rows of a run, which are judged over every one and not paired"
+            )
         if self.column is not None:
             if self.table is None:
                 raise ValueError("column needs a table: turns, rewrites or events")
@@ -76,15 +125,21 @@ class Expectation(BaseModel):
                 raise ValueError(f"unknown column {self.column!r}{_hint(self.column, COLUMNS[self.table])}")
             if (self.pick is None) == (self.reduce is None):
                 raise ValueError("column needs one of pick and reduce")
+        return self
+
+    @model_validator(mode="after")
+    def _one_band(self) -> Expectation:
         bands = [
             name for name in ("equals", "between", "at_least", "at_most") if getattr(self, name) is not None
         ]
         if len(bands) != 1:
             raise ValueError("needs exactly one band: equals (with within), between, at_least, at_most")
+        if self.within and not isinstance(self.equals, int | float):
+            raise ValueError("within needs equals with a number")
         if self.between is not None and self.between[0] > self.between[1]:
             raise ValueError(f"between [{self.between[0]}, {self.between[1]}] is empty")
-        if self.over == "share" and self.share_at_least is None:
-            raise ValueError("over share needs share_at_least")
+        if (self.over == "share") == (self.share_at_least is None):
+            raise ValueError("over share needs share_at_least, and nothing else takes it")
         if isinstance(self.equals, str) and (self.over != "every" or self.minus is not None):
             raise ValueError("a word can only be judged over every run")
         return self

@@ -7,6 +7,7 @@ the policy's. A figure of a documented case stands here, with its source beside 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scenarios.expectation import Expectation
 from scenarios.workloads.scripted import Row, ScriptedWorkload
 from scenarios.workloads.synthetic import SyntheticWorkload
-from simulator.catalogue import names, overridden, read_entry, validated
+from simulator.catalogue import names, overridden, read_entry, read_text, validated
 from simulator.contracts import InputError, Workload
 from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
 from simulator.provider import ProviderSpec
@@ -354,26 +355,25 @@ def load_scenario(reference: str, overrides: Mapping[str, object] | None = None)
 
 def _csv_rows(path: Path) -> list[ScriptRow]:
     """Return the rows of a script that stands beside its scenario."""
+    text = read_text(path, "a CSV script").removeprefix("\ufeff")
+    rows = []
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.DictReader(file))
-    except OSError as fault:
-        raise InputError(
-            fault.strerror or "cannot be read", where=str(path), expected="a CSV script"
-        ) from None
-    return [
-        validated(
-            ScriptRow,
-            {key: _csv_value(value) for key, value in line.items() if value},
-            f"{path}: row {number}",
-        )
-        for number, line in enumerate(lines, 1)
-    ]
+        for number, line in enumerate(reader, 1):
+            where = f"{path}: row {number}"
+            if None in line:
+                raise InputError("has more cells than the header", where=where)
+            cells = {key: _csv_value(value) for key, value in line.items() if value}
+            rows.append(validated(ScriptRow, cells, where))
+    except csv.Error as fault:
+        raise InputError(f"not CSV: {fault}", where=f"{path}: row {len(rows) + 1}") from None
+    return rows
 
 
 def _csv_value(text: str) -> object:
     """Return a cell as a number or a truth value where it reads as one."""
     try:
-        return json.loads(text)
-    except ValueError:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return text
+    return value if isinstance(value, bool | int | float) else text

@@ -8,7 +8,7 @@ fits.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from enum import StrEnum
 from itertools import islice
 
@@ -86,7 +86,9 @@ class Agent:
                 self._end_turn(user_turn, arrived, retired)
                 self.outcome = self._overflow_end()
                 return
-            output = sum(span.tokens for span in turn.reply)
+            output = 0
+            for span in turn.reply:
+                output += span.tokens
             yield work.env.timeout(
                 work.provider.continue_prompt(work.env.now, work.context.tokens, output, Purpose.AGENT)
             )
@@ -106,27 +108,37 @@ class Agent:
         """Return what the policy sees at a check point."""
         work = self.work
         context = work.context
+        tokens, dead, summarisable = context.tokens, context.dead_tokens, 0
+        for kind in SUMMARISABLE:
+            summarisable += context.by_kind[kind]
         ratio = work.terms.counter_ratio
+        if ratio != 1:
+            tokens, dead, summarisable = (believed(count, ratio) for count in (tokens, dead, summarisable))
         return Gauge(
             point,
             work.turn,
-            believed(context.tokens, ratio),
+            tokens,
             work.window,
             work.setting.output_reserve,
             work.requests_since_rewrite,
-            believed(context.dead_tokens, ratio),
-            believed(sum(context.by_kind[kind] for kind in SUMMARISABLE), ratio),
+            dead,
+            summarisable,
         )
 
-    def _check(self, point: CheckPoint) -> Generator[simpy.Event, object, None]:
+    def _check(self, point: CheckPoint) -> Iterable[simpy.Event]:
+        """Return what is to be lived through: the rewrite that the check starts, mostly nothing."""
         work = self.work
         work.asking = "check"
         fired = work.policy.check(gauge := self.gauge(point))
         work.asking = ""
         if fired is False:
-            return
+            return ()
         if fired is not True:
             raise RunFailed("check", f"policy returned {type(fired).__name__}, expected True or False")
+        return self._rewrite(gauge)
+
+    def _rewrite(self, gauge: Gauge) -> Generator[simpy.Event, object, None]:
+        work = self.work
         yield from transaction(work, gauge)
         if work.calls_supervisor:
             self._note("escalation", "", 0)

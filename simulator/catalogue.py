@@ -24,6 +24,9 @@ Model = TypeVar("Model", bound="BaseModel")
 LARGEST_FILE = 4 << 20
 """Bytes; a longer file is not one of ours."""
 
+DEEPEST = 32
+"""Tables and lists within one another; a deeper file is not one of ours, and would exhaust the stack."""
+
 
 class Entry(NamedTuple):
     """One catalogue file: its name, its place, and its data with those of its base under them."""
@@ -63,7 +66,7 @@ def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterab
     base = data.pop("base", None)
     if base is not None:
         if not isinstance(base, str):
-            raise InputError("base is not a name", where=f"{path}: base", expected=f"the name of a {kind}")
+            raise InputError("base is not a name", where=f"{path}: base", expected=f"the name of {_a(kind)}")
         beside = path.parent / f"{base}.toml"
         below = read_toml(beside if beside.exists() else _path_of(kind, base, folder, where=f"{path}: base"))
         if "base" in below:
@@ -76,25 +79,52 @@ def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterab
 
 def read_toml(path: Path) -> Data:
     """Return the data of one TOML file. Raises InputError, with the line where there is one."""
+    text = read_text(path, "a TOML file")
     try:
-        if path.is_dir():
-            raise InputError("is a directory", where=str(path), expected="a TOML file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError("is too large", where=str(path), expected=f"at most {LARGEST_FILE >> 20} MiB")
-        return tomllib.loads(path.read_bytes().decode())
-    except FileNotFoundError:
-        near = nearest_name(path.name, (other.name for other in path.parent.glob("*.toml")))
-        raise InputError("no such file", where=str(path), expected="a TOML file", nearest=near) from None
-    except UnicodeDecodeError as fault:
-        raise InputError(
-            f"not UTF-8 text at byte {fault.start}", where=str(path), expected="a TOML file"
-        ) from None
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:
         raise InputError(f"not TOML: {fault}", where=str(path)) from None
     except RecursionError:
         raise InputError("nested too deeply", where=str(path), expected="flat tables") from None
+    require_shallow(data, str(path))
+    return data
+
+
+def read_text(path: Path, expected: str) -> str:
+    """Return the text of a small file; `expected` says in messages what it should be. Raises InputError."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)  # not its size, which a pipe or a device does not tell
+        if len(content) > LARGEST_FILE:
+            raise InputError("is too large", where=str(path), expected=f"at most {LARGEST_FILE >> 20} MiB")
+        return content.decode()
+    except FileNotFoundError:
+        beside = path.parent.iterdir() if path.parent.is_dir() else ()
+        near = nearest_name(path.name, (other.name for other in beside if other.suffix == path.suffix))
+        raise InputError("no such file", where=str(path), expected=expected, nearest=near) from None
+    except IsADirectoryError:
+        raise InputError("is a directory", where=str(path), expected=expected) from None
+    except UnicodeDecodeError as fault:
+        raise InputError(
+            f"not UTF-8 text at byte {fault.start}", where=str(path), expected=expected
+        ) from None
     except OSError as fault:
-        raise InputError(fault.strerror or "cannot be read", where=str(path)) from None
+        raise InputError(fault.strerror or "cannot be read", where=str(path), expected=expected) from None
+
+
+def require_shallow(value: object, where: str) -> None:
+    """Raise InputError where tables and lists stand deeper within one another than `DEEPEST`."""
+    layer, depth = [value], 0
+    while layer:
+        if depth > DEEPEST:
+            raise InputError("nested too deeply", where=where, expected="flat tables")
+        inner: list[object] = []
+        for part in layer:
+            if isinstance(part, Mapping):
+                inner.extend(part.values())
+            elif isinstance(part, list):
+                inner.extend(part)
+        layer, depth = inner, depth + 1
 
 
 def merged(below: Mapping[str, object], above: Mapping[str, object]) -> Data:
@@ -122,7 +152,11 @@ def overridden(data: Data, overrides: Mapping[str, object]) -> Data:
     result = data
     for path, value in overrides.items():
         layer: object = value
-        for key in reversed(path.split(".")):
+        keys = path.split(".")
+        if len(keys) > DEEPEST:
+            raise InputError(f"a path of {len(keys)} keys", where="--set", expected="table.key=value")
+        require_shallow(value, f"--set {path}")
+        for key in reversed(keys):
             if not key:
                 raise InputError(f"{path!r} is not a path", where="--set", expected="table.key=value")
             layer = {key: layer}
@@ -139,45 +173,35 @@ def validated(model: type[Model], data: Data, where: str) -> Model:
     """
     from pydantic import ValidationError
 
+    from simulator.schema import input_error
+
     try:
         return model.model_validate_json(json.dumps(data, default=str), strict=True)
     except ValidationError as fault:
-        errors = fault.errors(include_url=False)
-        first = errors[0]
-        key = ".".join(str(part) for part in first["loc"])
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        if first["type"] == "extra_forbidden":
-            valid = _keys_at(model, first["loc"][:-1])
-            near = nearest_name(str(first["loc"][-1]), valid)
-            raise InputError(
-                f"unknown key{more}",
-                where=f"{where}: {key}",
-                expected=f"one of {', '.join(valid)}",
-                nearest=near,
-            ) from None
-        got = first["input"]
-        shown = f" (got {got!r})" if isinstance(got, str | int | float | bool) else ""
-        raise InputError(f"{first['msg']}{shown}{more}", where=f"{where}: {key}") from None
+        raise input_error(model, fault, where) from None
 
 
 def _path_of(kind: str, reference: str, folder: Path, where: str = "") -> Path:
     """Return the file that a name or a path stands for."""
     if not reference or "\0" in reference:
         raise InputError(
-            f"{reference!r} is not a name", where=where, expected=f"the name or path of a {kind}"
+            f"{reference!r} is not a name", where=where, expected=f"the name or path of {_a(kind)}"
         )
     if reference.endswith(".toml") or "/" in reference:
         return Path(reference)
-    path = folder / f"{reference}.toml"
-    if path.exists():
-        return path
     valid = names(folder)
+    if reference in valid:
+        return folder / f"{reference}.toml"
     raise InputError(
         f"unknown {kind} {reference!r}",
         where=where,
-        expected=f"a {kind} of `rewritelab list` or the path of a TOML file",
+        expected=f"{_a(kind)} of `rewritelab list` or the path of a TOML file",
         nearest=nearest_name(reference, valid),
     )
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _require_tables(data: Mapping[str, object], path: str) -> None:
@@ -188,21 +212,3 @@ def _require_tables(data: Mapping[str, object], path: str) -> None:
         layer = layer[key]
         if not isinstance(layer, Mapping):
             raise InputError(f"{key} is a value, not a table", where=f"--set {path}")
-
-
-def _keys_at(model: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:
-    """Return the valid keys of the table at that place of a model, as far as it is plain."""
-    from pydantic import BaseModel
-
-    current: type[BaseModel] = model
-    for part in place:
-        field = current.model_fields.get(str(part))
-        inner = [
-            option
-            for option in (getattr(field.annotation, "__args__", ()) or (field.annotation,) if field else ())
-            if isinstance(option, type) and issubclass(option, BaseModel)
-        ]
-        if not inner:
-            return sorted(current.model_fields) if isinstance(part, int) else []
-        current = inner[0]
-    return sorted(current.model_fields)

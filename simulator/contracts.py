@@ -103,6 +103,18 @@ LONGEST_LINE = 600
 """Characters of a message."""
 
 
+def told(fault: BaseException) -> str:
+    """Return the class and the text of an exception, even of one that cannot be printed.
+
+    >>> told(ZeroDivisionError("by my own fault"))
+    'ZeroDivisionError: by my own fault'
+    """
+    try:
+        return f"{type(fault).__name__}: {fault}"
+    except Exception:
+        return f"{type(fault).__name__}, which cannot be printed"
+
+
 # --------------------------------------------------------------------------- verdicts and refusals
 
 

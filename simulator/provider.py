@@ -7,10 +7,12 @@ expires. Capacity is unbounded: latency is a plain timeout, there is no queue.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import cast
 
+from simulator.bounds import require_above_zero, require_at_least
+from simulator.contracts import InputError
 from simulator.contracts import parameter as _parameter
 
 
@@ -45,6 +47,16 @@ class ProviderSpec:
     failure_share: float = _number(
         0.0, "p_f", "share of replacement requests", "field reports S13: they do fail"
     )
+
+    def __post_init__(self) -> None:
+        speeds = ("prefill_tokens_per_second", "decode_tokens_per_second")
+        require_above_zero(self, speeds, "provider")
+        others = [field.name for field in fields(self) if field.name not in speeds]
+        require_at_least(0, self, others, "provider")
+        if self.failure_share > 1:
+            raise InputError(
+                f"failure_share is {self.failure_share}", where="provider", expected="between 0 and 1"
+            )
 
 
 class Provider:

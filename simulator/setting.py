@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from simulator.contracts import InputError, Workload
+from simulator.bounds import require_at_least
+from simulator.contracts import Workload
 from simulator.laws import Laws
 from simulator.provider import ProviderSpec
 from simulator.supervisor import SupervisorSpec
@@ -41,8 +42,5 @@ class Setting:
     charged_to: Literal["window", "separate"] = "window"
 
     def __post_init__(self) -> None:
-        for name, least in (("window", 1), ("horizon", 1), ("output_reserve", 0), ("head", 0)):
-            if getattr(self, name) < least:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}", where=self.name, expected=f"{least} or more"
-                )
+        require_at_least(1, self, ("window", "horizon"), self.name)
+        require_at_least(0, self, ("output_reserve", "head"), self.name)

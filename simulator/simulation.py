@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 import simpy
 
 from simulator.agent import OBSERVABLE, Agent, End
-from simulator.contracts import Brief, Policy, RunFailed
+from simulator.contracts import Brief, Policy, RunFailed, told
 from simulator.ledger import COMMITTED, Account, Outcome, RewriteEntry
 from simulator.recorder import EventRow, Recorder, TurnRow, table
 from simulator.rewrite import Workspace
 from simulator.setting import Setting
 from simulator.streams import Streams, coordinates_of
 from simulator.supervisor import Supervisor
+from simulator.terms import terms_fault
 from simulator.world import World
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 20
 """Wall-clock seconds that one call of a policy may take before the run is given up."""
+
+POLICY_FAULTS = (Exception, SystemExit, GeneratorExit)
+"""What a policy may raise to its own run's end and nobody else's; Ctrl-C is the user's and passes."""
 
 SOONEST_ALARM_SECONDS = 1e-3
 """When an alarm of the host that fell due during a run goes off after it; 0 would disarm it."""
@@ -88,8 +92,10 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
     Raises
     ------
     RunFailed
-        The policy raised, returned nonsense or did not return, or an identity is broken.
+        The policy declares terms without sense, raised, returned nonsense or did not return, or an
+        identity is broken.
     """
+    _require_terms(policy)
     streams = Streams(*coordinates_of(seed), setting.draws or setting.name)
     env = simpy.Environment()
     work = Workspace(env, setting, policy, streams)
@@ -104,10 +110,10 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
             env.run(until=env.process(agent.live()))
     except RunFailed:
         raise
-    except Exception as fault:
+    except POLICY_FAULTS as fault:
         if not work.asking:
             raise
-        raise RunFailed(work.asking, f"policy raised {type(fault).__name__}: {fault}") from fault
+        raise RunFailed(work.asking, f"policy raised {told(fault)}") from fault
     try:
         recounted = work.context.recount()
     except ValueError as fault:
@@ -122,6 +128,16 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         work.ledger.entries,
         recorder.events,
     )
+
+
+def _require_terms(policy: Policy) -> None:
+    """Raise RunFailed where the engine could not keep a policy to what it declares."""
+    try:
+        fault = terms_fault(policy.terms)
+    except POLICY_FAULTS as raised:
+        raise RunFailed("terms", f"policy raised {told(raised)}") from raised
+    if fault:
+        raise RunFailed("terms", fault)
 
 
 def brief_of(setting: Setting) -> Brief:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import simpy
 
+from simulator.bounds import require_at_least
+
 
 @dataclass(frozen=True, slots=True)
 class SupervisorSpec:
@@ -25,6 +27,9 @@ class SupervisorSpec:
     service_seconds: float = 0.0
     constant: bool = True
     evict_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        require_at_least(0, self, ("capacity", "service_seconds", "evict_tokens"), "supervisor")
 
 
 class Supervisor:

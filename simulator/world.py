@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from simulator.bounds import require_above_zero
+from simulator.contracts import InputError
 from simulator.streams import Streams
 
 
@@ -27,6 +29,14 @@ class PremiseSpec:
     at: tuple[float, ...] = ()
     mean_interval: float | None = None
     constant: bool = False
+
+    def __post_init__(self) -> None:
+        where = f"premise {self.name}"
+        if self.mean_interval is not None:  # a clockwork that never moves on would change for ever
+            require_above_zero(self, ("mean_interval",), where)
+        for time in self.at:
+            if not time >= 0:  # as NaN is not, which would hide all that come after it
+                raise InputError(f"a change at {time}", where=where, expected="a time of 0 or more")
 
     def times(self, streams: Streams) -> Iterator[float]:
         """Yield the times of change, ascending."""
@@ -48,6 +58,13 @@ class WorldSpec:
     premises: tuple[PremiseSpec, ...] = ()
     clock: Literal["turns", "seconds"] = "turns"
     windows: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        for turn, tokens in self.windows:
+            if tokens < 1:
+                raise InputError(
+                    f"a window of {tokens} tokens from turn {turn}", where="world", expected="1 or more"
+                )
 
 
 class World:

@@ -5,7 +5,8 @@ In: one row a setting and signature, with its value and verdict. Out: one figure
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,20 +19,24 @@ from experiments.plots.style import (
     MUTED,
     TWO_COLUMNS,
     new_figure,
+    pieces_of,
     styled,
     text_inches,
     wrapped,
 )
 from experiments.plots.tables import (
+    DASH,
+    digits_words,
+    number_words,
     require_columns,
-    words_alike,
 )
 from simulator.contracts import InputError
 
 PASS_COLOUR, MISS_COLOUR = "#e6f0f8", "#fbe3d2"
 PASS_MARK, MISS_MARK = "\N{CHECK MARK}", "\N{BALLOT X}"
-TABLE_SIZE, HEAD_SIZE = 7.5, 7.0
+TABLE_SIZE, HEAD_SIZE, LEAST_SIZE = 7.5, 7.0, 5.0
 TABLE_ROW_INCHES, HEAD_LINE_INCHES = 0.27, 0.14
+NUMBERS = (int, float, np.number)
 
 
 @styled
@@ -77,10 +82,13 @@ def signature_table(
     settings = [str(name) for name in table[setting].unique()]
     signatures = [str(name) for name in table[signature].unique()]
     first = min(max(text_inches(name, TABLE_SIZE) for name in settings) + 0.16, 0.4 * width)
+    labels = [wrapped(name, first - 0.1, TABLE_SIZE) for name in settings]
+    row = TABLE_ROW_INCHES + HEAD_LINE_INCHES * max(label.count("\n") for label in labels)
     column = (width - first - 0.1) / len(signatures)
-    heads = [_head(table[table[signature].astype(str) == name], name, column) for name in signatures]
-    head = HEAD_LINE_INCHES * max(text.count("\n") + 1 for text, _ in heads) + HEAD_LINE_INCHES + 0.14
-    body = TABLE_ROW_INCHES * len(settings)
+    heads = _heads([_documented(table[table[signature].astype(str) == name]) for name in signatures], column)
+    names = _heads(signatures, column)
+    head = HEAD_LINE_INCHES * (names.lines + heads.lines) + 0.14
+    body = row * len(settings)
 
     figure = new_figure(width, head + body + 0.1)
     figure.set_layout_engine("none")  # each part has its place in inches
@@ -90,57 +98,92 @@ def signature_table(
     axes.set_ylim(body + 0.05, -head - 0.05)
     axes.plot([0, width - 0.1], [0, 0], color=INK, lw=0.9)
     axes.plot([0, width - 0.1], [body, body], color=INK, lw=0.9)
-    for place, (text, documented) in enumerate(heads):
+    for place, (name, documented) in enumerate(zip(names.texts, heads.texts, strict=True)):
         centre = first + (place + 0.5) * column
-        below = HEAD_LINE_INCHES if documented else 0.0
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "linespacing": 1.1}
         axes.text(
             centre,
-            -0.1 - below,
-            text,
-            ha="center",
-            va="baseline",
-            fontsize=HEAD_SIZE,
+            -0.07 - HEAD_LINE_INCHES * heads.lines,
+            name,
+            fontsize=names.size,
             weight="bold",
-            linespacing=1.1,
+            **style,
         )
-        axes.text(centre, -0.1, documented, ha="center", va="baseline", fontsize=6.5, color=MUTED)
-    for place, name in enumerate(settings):
-        axes.text(0.04, (place + 0.5) * TABLE_ROW_INCHES, name, va="center", fontsize=TABLE_SIZE)
-    shown_words = table.groupby(signature, sort=False)[value].transform(_cell_words)
+        axes.text(centre, -0.07, documented, fontsize=heads.size, color=MUTED, **style)
+    for place, label in enumerate(labels):
+        axes.text(0.04, (place + 0.5) * row, label, va="center", fontsize=TABLE_SIZE, linespacing=1.1)
     for setting_name, signature_name, words, verdict in zip(
-        table[setting].astype(str), table[signature].astype(str), shown_words, table[passed], strict=True
+        table[setting].astype(str),
+        table[signature].astype(str),
+        _cell_words(table, setting, signature, value),
+        table[passed],
+        strict=True,
     ):
         left = first + signatures.index(signature_name) * column
-        top = settings.index(setting_name) * TABLE_ROW_INCHES
-        _draw_cell(axes, left, top, column, words, None if pd.isna(verdict) else bool(verdict))
+        top = settings.index(setting_name) * row
+        _draw_cell(axes, left, top, (column, row), words, None if pd.isna(verdict) else bool(verdict))
     return figure
 
 
-def _cell_words(values: pd.Series[Any]) -> pd.Series[str]:
-    """Return the words for one signature's values, the numbers among them with as many decimals each."""
-    plain = [np.nan if pd.isna(value) else value for value in values]
-    words = iter(words_alike([float(value) for value in plain if isinstance(value, (int, float, np.number))]))
-    shown = [next(words) if isinstance(value, (int, float, np.number)) else str(value) for value in plain]
-    return pd.Series(shown, index=values.index, dtype=object)
+class _Heads(NamedTuple):
+    """Texts over the columns, in lines, at the size at which the longest of their words fits."""
+
+    texts: list[str]
+    size: float
+    lines: int
 
 
-def _head(rows: pd.DataFrame, name: str, inches: float) -> tuple[str, str]:
-    """Return the signature's name in lines, and what is documented about it."""
-    documented = ""
-    if "documented" in rows.columns:
-        stated = rows["documented"].dropna()
-        documented = str(stated.iloc[0]) if len(stated) else ""
-    return wrapped(name, 0.85 * inches, HEAD_SIZE), documented
+def _heads(texts: Sequence[str], inches: float) -> _Heads:
+    """Return texts as they fit over columns of this width."""
+    room = inches - 0.06
+    widest = max(
+        (
+            text_inches(piece.rstrip(), HEAD_SIZE, weight="bold")
+            for text in texts
+            for piece in pieces_of(text)
+        ),
+        default=0.0,
+    )
+    size = min(HEAD_SIZE, max(LEAST_SIZE, HEAD_SIZE * room / widest)) if widest else HEAD_SIZE
+    lines = [wrapped(text, room, size, weight="bold") for text in texts]
+    return _Heads(lines, size, max((text.count("\n") + 1 for text in lines if text), default=0))
 
 
-def _draw_cell(axes: Axes, left: float, top: float, inches: float, words: str, verdict: bool | None) -> None:
-    middle = top + TABLE_ROW_INCHES / 2
+def _documented(rows: pd.DataFrame) -> str:
+    """Return what is documented about a signature, or nothing."""
+    stated = rows["documented"].dropna() if "documented" in rows.columns else rows[:0]
+    return str(stated.iloc[0]) if len(stated) else ""
+
+
+def _cell_words(table: pd.DataFrame, setting: str, signature: str, value: str) -> list[str]:
+    """Return the words of each cell: three digits of a number, unless its row or column holds whole ones."""
+    numbers = table[value].map(lambda cell: float(cell) if isinstance(cell, NUMBERS) else np.nan)
+    fraction = (numbers % 1 != 0) & numbers.notna()
+    whole = ~(
+        fraction.groupby(table[setting]).transform("any")
+        & fraction.groupby(table[signature]).transform("any")
+    )
+    return [
+        number_words(round(number))
+        if plain
+        else digits_words(number)
+        if np.isfinite(number)
+        else (DASH if pd.isna(cell) else str(cell))
+        for cell, number, plain in zip(table[value], numbers, whole & np.isfinite(numbers), strict=True)
+    ]
+
+
+def _draw_cell(
+    axes: Axes, left: float, top: float, size: tuple[float, float], words: str, verdict: bool | None
+) -> None:
+    inches, height = size
+    middle = top + height / 2
     if verdict is not None:
         axes.add_patch(
             Rectangle(
                 (left + 0.02, top + 0.02),
                 inches - 0.04,
-                TABLE_ROW_INCHES - 0.04,
+                height - 0.04,
                 facecolor=PASS_COLOUR if verdict else MISS_COLOUR,
                 edgecolor="none",
             )

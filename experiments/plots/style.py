@@ -8,8 +8,9 @@ Tol's "muted" scheme (2021), both made for colour-blind readers.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import textwrap
+import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
@@ -153,14 +154,29 @@ def text_inches(text: str, size: float, *, weight: str = "normal") -> float:
     return float(width) / POINTS_PER_INCH
 
 
-def wrapped(text: str, inches: float, size: float) -> str:
-    r"""Break `text` into lines that are about `inches` wide.
+def wrapped(text: str, inches: float, size: float, *, weight: str = "normal") -> str:
+    r"""Break `text` at spaces, hyphens and underscores into lines of at most `inches`.
 
-    >>> wrapped("share of refused attempts", 0.9, 8)
-    'share of\nrefused\nattempts'
+    A word that is longer stands in a line of its own.
+
+    >>> wrapped("share of refused attempts", 0.9, 8), wrapped("commits_without_gain", 0.5, 7)
+    ('share of\nrefused\nattempts', 'commits_\nwithout_\ngain')
     """
-    letters = max(6, int(len(text) * inches / max(text_inches(text, size), 1e-6)))
-    return "\n".join(textwrap.wrap(text, letters, break_long_words=False)) or text
+    lines = [""]
+    for piece in pieces_of(text):
+        if lines[-1] and text_inches((lines[-1] + piece).rstrip(), size, weight=weight) > inches:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def pieces_of(text: str) -> list[str]:
+    """Return the parts of `text` between which a line may end.
+
+    >>> pieces_of("share_own selected")
+    ['share_', 'own ', 'selected']
+    """
+    return re.findall(r"[^\s_-]*[\s_-]+|[^\s_-]+$", text) or [text]
 
 
 def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
@@ -223,14 +239,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         If the suffix is unknown, or the folder is missing or refuses the file.
     """
     target = Path(path)
-    kind = target.suffix.lower().removeprefix(".")
-    if kind not in METADATA:
-        raise InputError(
-            f"cannot write a figure as {target.suffix or 'a file without suffix'!r}",
-            where=str(target),
-            expected=".png, .svg or .pdf",
-            nearest=nearest_name(target.suffix.lower(), [f".{known}" for known in METADATA]),
-        )
+    kind = figure_format(target)
     # A leading dot, for readers of whole folders pass over hidden files.
     staged = target.with_name(f".tmp-{os.getpid()}-{target.name}")
     try:
@@ -244,5 +253,20 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
             expected="a folder that exists and can be written",
         ) from error
     finally:
-        staged.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there never was one, for instance below a file
+            staged.unlink()
     return target
+
+
+def figure_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that a figure's path asks for. Raises InputError for one that is not written."""
+    target = Path(path)
+    kind = target.suffix.lower().removeprefix(".")
+    if kind not in METADATA:
+        raise InputError(
+            f"cannot write a figure as {target.suffix!r}" if target.suffix else "has no suffix",
+            where=str(target),
+            expected=".png, .svg or .pdf",
+            nearest=nearest_name(target.suffix.lower(), [f".{known}" for known in METADATA]),
+        )
+    return kind

@@ -6,6 +6,7 @@ summary a group. Intervals are 95% Student intervals of a mean.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -118,6 +119,21 @@ def number_words(value: float) -> str:
     ('\N{MINUS SIGN}1,234', '0.25', '24,000')
     """
     return words_alike([value])[0]
+
+
+def digits_words(value: float) -> str:
+    """Return a number with three digits, those before the point never cut.
+
+    >>> digits_words(0.0763), digits_words(89.0), digits_words(-1234.5), digits_words(0.0)
+    ('0.0763', '89.0', '\N{MINUS SIGN}1,234', '0')
+    """
+    if not value:
+        return "0"
+    place = math.floor(math.log10(abs(float(f"{value:.2e}"))))
+    return _fixed(value, min(max(0, 2 - place), MOST_DECIMALS))
+
+
+MOST_DECIMALS = 6
 
 
 def words_alike(values: Sequence[float]) -> list[str]:

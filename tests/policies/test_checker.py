@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import itertools
 import random
@@ -11,11 +10,12 @@ import time
 import numpy as np
 import pytest
 
-from policies import checker, load_policy, policy_names
-from policies.checker import CHECKS, SEED, SENSIBLE_TERMS, STRESS, VIEWS, Check, Subject, check_policy
+from policies import checker, load_policy, policy_names, witness
+from policies.checker import CHECKS, Check, check_policy
+from policies.small_worlds import EMPTY, FLOOD, FULL, SEED, STRESS, VIEWS, with_other_truth
+from policies.witness import Subject, under_lens
 from simulator import simulation
-from simulator.contracts import InputError, Terms
-from simulator.setting import Setting
+from simulator.contracts import InputError
 from simulator.simulation import brief_of, simulate
 from simulator.spans import Kind
 from simulator.streams import Streams
@@ -144,7 +144,7 @@ def test_a_policy_that_hangs_is_waited_for_once(
     monkeypatch.setattr(simulation, "PATIENCE_SECONDS", 1)
     waits: list[str] = []
     monkeypatch.setattr(
-        checker, "_told", lambda fault: waits.append(type(fault).__name__) or f"{type(fault).__name__}"
+        witness, "told", lambda fault: waits.append(type(fault).__name__) or f"{type(fault).__name__}"
     )
     faults = failed(f"{zoo}:{animal}")
     assert sorted(faults) == sorted([method, "survives"])
@@ -166,10 +166,6 @@ def test_every_check_is_one_sentence() -> None:
         assert "\n" not in sentence, name
 
 
-def test_every_term_has_its_sense() -> None:
-    assert [key for key, _, _ in SENSIBLE_TERMS] == [field.name for field in dataclasses.fields(Terms)]
-
-
 @pytest.mark.parametrize(
     "reference", ["gaurded", "no/such.toml", "no_such_module:Policy", "simulator:Verdict"]
 )
@@ -182,7 +178,9 @@ def test_the_propose_check_shows_every_kind_of_view(zoo: str) -> None:
     seen: dict[str, list[View]] = {}
     for setting in VIEWS:
         subject = Subject(f"{zoo}:Sound")
-        seen[setting.name] = [view for view in under_lens(subject, setting) if isinstance(view, View)]
+        seen[setting.name] = [
+            view for view in under_lens(subject, "propose", (setting,)) if isinstance(view, View)
+        ]
     assert seen["empty view"][0].items == ()
     assert [item.kind for item in seen["view with only the head"][0].items] == [Kind.HEAD]
     full = seen["full view"][0]
@@ -198,12 +196,8 @@ def test_the_propose_check_shows_every_kind_of_view(zoo: str) -> None:
     assert any(item.needed for item in full.items)
 
 
-def under_lens(subject: Subject, setting: Setting) -> list[tuple[object, ...]]:
-    return checker._under_lens(subject, "propose", (setting,))
-
-
 def test_the_check_check_goes_from_an_empty_window_to_an_overfull_one(zoo: str) -> None:
-    gauges = checker._under_lens(Subject(f"{zoo}:Sound"), "check", (checker.EMPTY, checker.FLOOD))
+    gauges = under_lens(Subject(f"{zoo}:Sound"), "check", (EMPTY, FLOOD))
     shares = [gauge.tokens / gauge.window for gauge in gauges if isinstance(gauge, Gauge)]
     assert min(shares) == 0
     assert max(shares) > 3
@@ -219,8 +213,8 @@ def test_the_small_worlds_exercise_what_they_are_for() -> None:
 
 
 def test_the_other_truth_is_the_same_to_the_eye() -> None:
-    for setting in (*STRESS, checker.FULL):
-        other = checker._with_other_truth(setting)
+    for setting in (*STRESS, FULL):
+        other = with_other_truth(setting)
         streams = [Streams(SEED, world.draws) for world in (setting, other)]
         worlds = [
             [*world.workload.initial(stream)]

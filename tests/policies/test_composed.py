@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from policies import ComposedPolicy, load_policy
-from policies.checker import FULL, STRESS
 from policies.library import read_policy, resolved
+from policies.small_worlds import FULL, STRESS
 from scenarios import load_scenario
 from simulator.contracts import Brief, Lesson, Policy, Proposal
 from simulator.plan import Evict, Fold, Summarise
@@ -102,6 +102,26 @@ def test_the_bound_holds_what_the_policy_will_charge_itself(gauge: Callable[...,
     assert composed("guarded", {"deliberation.cap": 30}).admit(shown).figures["rewrite_cost"] == 30
     full = composed("guarded-full-measurement").admit(shown)
     assert full.figures["measurement_cost"] == round(0.05 * 950)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("kind", "freeable"), [("summary", 700), ("mask", 1_000), ("evict", 1_000)])
+def test_what_is_not_summarised_leaves_no_share_of_itself(
+    kind: str, freeable: int, gauge: Callable[..., Gauge]
+) -> None:
+    policy = composed(
+        "guarded", {"replacement.kind": kind, "replacement.ratio": 0.3, "trigger.low_watermark": 0.0}
+    )
+    verdict = policy.admit(gauge(5_000, summarisable_tokens=1_000))
+    assert verdict.figures["freeable"] == freeable
+
+
+@pytest.mark.unit
+def test_an_eviction_is_admitted_where_a_summary_would_not_pay(gauge: Callable[..., Gauge]) -> None:
+    # 82 to pay: of 100 tokens a summary is believed to free 70, an eviction all of them
+    policy = composed("guarded", {"replacement.kind": "evict", "trigger.low_watermark": 0.8})
+    assert policy.admit(gauge(950, summarisable_tokens=100)).accepted
+    assert not composed("guarded").admit(gauge(950, summarisable_tokens=100)).accepted
 
 
 @pytest.mark.unit

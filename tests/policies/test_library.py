@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policies import ComposedPolicy, load_policy, policy_names
-from policies.library import CATALOGUE, GROUP, read_policy
+from policies.library import CATALOGUE, GROUP, read_policy, resolved
 from simulator.contracts import InputError
 
 pytestmark = pytest.mark.unit
@@ -214,6 +214,41 @@ def test_a_class_takes_no_overrides(module: Module, tmp_path: Path) -> None:
     (tmp_path / "theirs.toml").write_text(f'class = "{reference}"\n')
     told = refused(str(tmp_path / "theirs.toml"), overrides={"selector.limit": 1})
     assert "takes no overrides" in told.what
+
+
+@pytest.mark.parametrize(
+    ("beside", "first"),
+    [
+        ("[selector]\nlimit = 3\n[trigger]\nfraction = 0.9", "selector"),
+        ("summary = 'mine'\n[trigger]\nfraction = 0.9\n[guard]", "trigger"),
+        ("gates = {}", "gates"),
+    ],
+)
+def test_tables_beside_a_class_are_refused_and_not_ignored(
+    beside: str, first: str, module: Module, tmp_path: Path
+) -> None:
+    file = tmp_path / "theirs.toml"
+    file.write_text(f'class = "{module("sound", SOUND)}:Mine"\n{beside}\n')
+    told = refused(str(file))
+    assert told.where == f"{file}: {first}"
+    assert "sound" in told.what
+    with pytest.raises(InputError, match=f"{first}: says nothing to the class"):
+        resolved(str(file))
+
+
+def test_a_class_may_say_what_it_is_and_where_it_comes_from(module: Module, tmp_path: Path) -> None:
+    file = tmp_path / "theirs.toml"
+    reference = f"{module('sound', SOUND)}:Mine"
+    file.write_text(f'class = "{reference}"\nsummary = "mine"\nsource = "me"\n')
+    assert load_policy(str(file)).name == "theirs"
+    assert resolved(str(file)) == {"class": reference, "summary": "mine", "source": "me"}
+
+
+@pytest.mark.parametrize(
+    "text", ["import sys\nsys.exit(3)", "class Mine:\n    def __init__(self):\n        raise SystemExit(3)"]
+)
+def test_a_module_that_exits_is_shown_and_does_not_end_the_process(text: str, module: Module) -> None:
+    assert "SystemExit: 3" in refused(f"{module('leaves', text)}:Mine").what
 
 
 # --------------------------------------------------------------------------- entry points

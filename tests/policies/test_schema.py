@@ -247,7 +247,8 @@ def test_every_table_reaches_the_policy(file: Path) -> None:
     parts = policy.parts
     assert parts.trigger == Trigger(0.8, 0.5, 0.1, points)
     selector, rule = parts.selector, parts.replacement
-    assert selector.kinds == frozenset({Kind.TOOL_RESULT})
+    assert selector.kinds == frozenset({Kind.TOOL_RESULT, Kind.ASSISTANT, Kind.HEAD})
+    assert selector.exempt == frozenset({Kind.ASSISTANT})
     assert (selector.order, selector.limit, selector.keep_last) == ("oldest", 4, 2)
     assert (selector.dead_first, selector.evict_unit, selector.only_savings) == (True, "subgoal", True)
     assert (rule.kind, rule.ratio, rule.ratio_per_pass, rule.cap) == ("mask", 0.2, 0.1, 50)

@@ -43,6 +43,7 @@ SELECTORS = st.builds(
     Selector,
     order=st.sampled_from(["verbosity", "saving", "oldest"]),
     kinds=st.frozensets(st.sampled_from(list(Kind))),
+    exempt=st.frozensets(st.sampled_from(list(Kind)), max_size=3),
     keep_last=st.integers(0, 25),
     dead_first=st.booleans(),
     evict_unit=st.sampled_from(["item", "subgoal"]),
@@ -116,10 +117,38 @@ def test_kinds_that_are_not_named_stay_and_the_head_always(
     shown = view(item(place, kind=kind) for place, kind in enumerate(Kind))
     kinds = list(Kind)
     assert ids(Selector(kinds=frozenset({Kind.SUMMARY})), shown) == [(kinds.index(Kind.SUMMARY),)]
-    every = ids(Selector(kinds=frozenset(Kind)), shown)
+    every = ids(Selector(exempt=frozenset()), shown)
     assert (kinds.index(Kind.HEAD),) not in every
     assert len(every) == len(kinds) - 1
     assert (kinds.index(Kind.TRACE),) not in ids(Selector(), shown)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("evict_unit", ["item", "subgoal"])
+def test_what_is_exempt_is_never_touched_dead_or_not(
+    evict_unit: str, item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [
+            item(0, kind=Kind.ASSISTANT, dead=True, subgoal=1),
+            item(1, dead=True, subgoal=1),
+            item(2, kind=Kind.ASSISTANT),
+            item(3),
+        ]
+    )
+    selector = Selector(exempt=frozenset({Kind.ASSISTANT}), dead_first=True, evict_unit=evict_unit)  # type: ignore[arg-type]
+    assert [gone.id for gone in selector.dead(shown, None)] == [1]
+    assert ids(selector, shown) == [(3,)]
+
+
+@pytest.mark.unit
+def test_kinds_say_what_is_replaced_and_nothing_of_the_dead(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view([item(0, kind=Kind.ASSISTANT, dead=True, subgoal=1), item(1)])
+    selector = Selector(kinds=frozenset({Kind.TOOL_RESULT}), dead_first=True)
+    assert [gone.id for gone in selector.dead(shown, None)] == [0]
+    assert ids(selector, shown) == [(1,)]
 
 
 @pytest.mark.unit
@@ -216,9 +245,10 @@ def test_nothing_is_selected_that_may_not_be_and_nothing_twice(
     movable = view.items[: max(0, len(view.items) - selector.keep_last)]
     assert len({item.id for item in taken}) == len(taken)
     assert all(item in movable and not item.marked for item in taken)
+    assert all(item.kind not in selector.exempt | {Kind.HEAD} for item in taken)
     assert all(item.dead for item in dead)
     for unit in units:
-        assert all(item.kind in selector.kinds - {Kind.HEAD} for item in unit.items)
+        assert all(item.kind in selector.kinds for item in unit.items)
         assert unit.tokens == sum(item.tokens for item in unit.items)
         assert unit.saving > 0 or not selector.only_savings
         assert len(unit.items) == 1 or len({item.pair for item in unit.items}) == 1
@@ -240,5 +270,6 @@ def test_one_by_one_the_dead_overshoot_their_need_by_less_than_the_last(
 def test_by_subgoal_what_was_begun_is_finished(view: View, need: int) -> None:
     selector = Selector(dead_first=True, evict_unit="subgoal")
     begun = {item.subgoal for item in selector.dead(view, need)}
-    whole = [item for item in view.items if item.dead and not item.marked and item.subgoal in begun]
+    free = [item for item in view.items if not item.marked and item.kind not in (Kind.HEAD, Kind.TRACE)]
+    whole = [item for item in free if item.dead and item.subgoal in begun]
     assert selector.dead(view, need) == whole

@@ -67,6 +67,16 @@ def test_the_clock_runs_through_tools_and_requests(listed: type, constant: Calla
     assert run.summary["cache_read_tokens"] == 100
 
 
+@pytest.mark.unit
+@pytest.mark.parametrize(("accepted", "requests"), [(True, [0, 1, 2, 1, 2]), (False, [0, 1, 2, 3, 4])])
+def test_requests_are_counted_since_the_last_commit(
+    listed: type, constant: Callable, scripted: Make, accepted: bool, requests: list[int]
+) -> None:
+    policy = scripted(check_by=lambda gauge: gauge.turn == 3, judge_by=Verdict(accepted, "said"))
+    simulate(Setting("requests", 10**6, listed(constant(5, 100))), policy)
+    assert [gauge.requests_since_rewrite for gauge in policy.gauges] == requests
+
+
 # --------------------------------------------------------------------------- ends
 
 

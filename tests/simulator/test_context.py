@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -32,8 +32,8 @@ def spans(identity: int) -> st.SearchStrategy[Span]:
 class AgainstAList(RuleBasedStateMachine):
     """The model: a plain list of spans and plain sets of marks; the context must agree at every step."""
 
-    @initialize()
-    def start(self) -> None:
+    @initialize(data=st.data(), number=st.integers(2, 8))
+    def start(self, data: st.DataObject, number: int) -> None:
         self.context = Context()
         self.model: list[Span] = []
         self.closed: set[int] = set()
@@ -41,6 +41,8 @@ class AgainstAList(RuleBasedStateMachine):
         self.protected: set[int] = set()
         self.peak = 0
         self.made = 0
+        for _ in range(number):
+            self.append(data)
 
     def fresh(self, data: st.DataObject) -> Span:
         self.made += 1
@@ -48,7 +50,7 @@ class AgainstAList(RuleBasedStateMachine):
 
     def chosen(self, data: st.DataObject, least: int = 0) -> list[int]:
         ids = [span.id for span in self.model]
-        return data.draw(st.lists(st.sampled_from(ids), min_size=least, max_size=6, unique=True))
+        return data.draw(st.permutations(ids))[: data.draw(st.integers(least, 4))]
 
     def forget_marks(self) -> None:
         left = {span.id for span in self.model}
@@ -186,6 +188,11 @@ class AgainstAList(RuleBasedStateMachine):
         assert twin.snapshot() == self.context.snapshot()
 
 
+AgainstAList.TestCase.settings = settings(
+    max_examples=80,
+    stateful_step_count=20,
+    phases=set(Phase) - {Phase.shrink},  # twenty steps can be read; shrinking them takes minutes
+)
 TestAgainstAList = pytest.mark.property(AgainstAList.TestCase)
 
 

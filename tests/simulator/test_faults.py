@@ -67,6 +67,43 @@ def test_a_policy_that_stops_iterating_is_a_policy_that_raises(
     assert failure.value.stage == method
 
 
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise TypeError("no words")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("fault", "shown"),
+    [
+        (SystemExit(3), "policy raised SystemExit: 3"),
+        (GeneratorExit("early"), "policy raised GeneratorExit: early"),
+        (Unprintable(), "policy raised Unprintable, which cannot be printed"),
+    ],
+)
+def test_what_is_more_than_an_exception_ends_the_run_and_not_the_process(
+    scripted: Make, setting: Setting, method: str, fault: BaseException, shown: str
+) -> None:
+    def act(question: object) -> object:
+        raise fault
+
+    with pytest.raises(RunFailed, match=shown) as failure:
+        simulate(setting, faulty(scripted, method, act))
+    assert failure.value.stage == method
+    assert failure.value.__cause__ is fault
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", METHODS)
+def test_an_interrupt_of_the_user_passes_through(scripted: Make, setting: Setting, method: str) -> None:
+    def interrupted(question: object) -> object:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(setting, faulty(scripted, method, interrupted))
+
+
 @pytest.mark.unit
 @pytest.mark.parametrize("answer", [None, "yes", 1, 0.5, [], object()])
 @pytest.mark.parametrize("method", METHODS[1:])

@@ -1,0 +1,145 @@
+"""Scale: what two workers gain, and what a sweep keeps in memory.
+
+Workers are held against bare processes that are forked in the same round and run half of the same
+runs each: the ceiling that this machine offers at that moment. Memory is measured in a process of
+its own for each size of sweep.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from findings import Finding, in_time, of_ratio, require
+from pairing import Measure, paired, wall
+
+from experiments.runner import run_tasks
+from experiments.runs import RunTask, execute
+from scenarios import load_scenario
+
+WORKERS = 2
+HERE = Path(__file__).resolve().parent
+
+
+def one_run(task: RunTask) -> int:
+    """Run one task as a sweep does: only numbers go back. Returns the turns it lived."""
+    return len(execute(task).turn_rows)
+
+
+def half(tasks: list[RunTask]) -> None:
+    """Run these tasks one after the other."""
+    for task in tasks:
+        one_run(task)
+
+
+def bare_processes(tasks: list[RunTask]) -> Measure:
+    """Return a measure of forked processes that run their shares and send nothing back."""
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+
+    def work() -> None:
+        processes = [context.Process(target=half, args=(tasks[share::WORKERS],)) for share in range(WORKERS)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+            if process.exitcode:
+                raise RuntimeError(f"a bare process ended with {process.exitcode}")
+
+    return wall(work)
+
+
+def workers_against_bare(rounds: int, runs: int) -> Finding:
+    """Measure the throughput of two workers in that of two bare processes."""
+    setting = load_scenario("rewrite-budget-spiral").setting()
+    tasks = [RunTask(setting, "guarded", 1, replication) for replication in range(runs)]
+    lived = run_tasks(one_run, tasks, workers=WORKERS)
+    work = require({"turns": (sum(lived), runs * setting.horizon), "runs": (len(lived), runs)})
+    reference = bare_processes(tasks)
+    # throughput is the reciprocal of time: the workers are the reference of this ratio
+    ratio = paired(wall(lambda: run_tasks(one_run, tasks, workers=WORKERS)), reference, rounds)
+    return Finding(
+        "two workers",
+        "two bare processes",
+        **of_ratio(ratio),
+        target=0.9,
+        sense="at least",
+        times=f"{in_time(ratio.best_reference / runs)} a run, {in_time(ratio.best_case / runs)} a run",
+        work=work,
+    )
+
+
+# --------------------------------------------------------------------------- memory
+
+
+def sweep_memory(runs: int) -> Finding:
+    """Measure the peak of a sweep of 4N runs in that of N."""
+    small, large = peak_of_sweep(runs), peak_of_sweep(4 * runs)
+    work = require({"rows": (large["rows"], 4 * runs), "rows of the small one": (small["rows"], runs)})
+    grown = (large["traced"] - small["traced"]) / (3 * runs)
+    return Finding(
+        f"peak memory of a sweep of {4 * runs} runs",
+        f"a sweep of {runs} runs",
+        measured=large["resident"] / small["resident"],
+        target=1.05,
+        times=f"{large['resident'] >> 10} MiB, {small['resident'] >> 10} MiB resident; {grown:.0f} bytes a "
+        "run more in Python's own peak (the plan is a list)",
+        work=work,
+    )
+
+
+def peak_of_sweep(runs: int) -> dict[str, int]:
+    """Return rows and peaks of a sweep of so many runs: KiB resident untraced, bytes traced by Python."""
+    found: dict[str, int] = {}
+    for way in ("resident", "traced"):
+        command = [sys.executable, str(HERE / "scale.py"), way, str(runs)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        found |= json.loads(answer)
+    return found
+
+
+def sweep_here(way: str, runs: int) -> dict[str, int]:
+    """Sweep in this process, serially, so that its peak is the peak of all that a sweep does."""
+    import resource
+    import tracemalloc
+
+    from experiments.experiment import load_experiment
+    from experiments.store import read_runs
+    from experiments.sweeping import sweep
+
+    with tempfile.TemporaryDirectory() as folder:
+        experiment = Path(folder, "memory.toml")
+        experiment.write_text(EXPERIMENT.format(replications=runs))
+        sweep(load_experiment(str(experiment)), Path(folder, "warm"), workers=1, show="none")
+        if way == "traced":
+            tracemalloc.start()
+        sweep(load_experiment(str(experiment)), Path(folder, "measured"), workers=1, show="none")
+        if way == "traced":
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        else:
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return {way: peak, "rows": len(read_runs(Path(folder, "measured")))}
+
+
+EXPERIMENT = """
+scenario = "rewrite-budget-exact"
+policies = ["guarded"]
+replications = {replications}
+responses = ["occupancy_q95_pct", "usd", "net_tokens"]
+
+[[factor]]
+name = "trigger"
+path = "policy.trigger.fraction"
+values = [0.91]
+
+[plot]
+response = "usd"
+"""
+
+if __name__ == "__main__":
+    json.dump(sweep_here(sys.argv[1], int(sys.argv[2])), sys.stdout)

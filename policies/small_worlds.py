@@ -1,0 +1,166 @@
+"""The small worlds in which the conformance suite drives a policy, made from the simulator alone.
+
+Each shows a policy something of its own: views that are empty, full or marked all over, windows that
+overflow, content that does not compress. Nothing comes in; out come `Setting`s, and for each a twin
+whose hidden truth is another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from simulator.contracts import Turn
+from simulator.laws import Laws, MeasurementLaw, RationaleLaw, SummaryLaw
+from simulator.setting import Setting
+from simulator.spans import Kind, Provenance, Span
+from simulator.streams import Draws, Streams
+from simulator.supervisor import SupervisorSpec
+
+FIRST_ARRIVAL = 10_000
+"""Ids below it belong to the opening."""
+
+SUBGOAL_TURNS = 4
+"""Turns of one piece of work."""
+
+USER_EVERY = 3
+"""A user message starts the first turn and every third after it."""
+
+NEEDED_EVERY = 7
+"""Every seventh tool result will be cited after its piece of work has closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmallWorkload:
+    """Calls with two results each, answers that lean on them, user messages, pieces of work that close.
+
+    Attributes
+    ----------
+    opening : calls with all that belongs to them, summaries and placeholders too, before turn 1.
+    tokens : of a tool result, at the median; 0 brings nothing.
+    spread : of the logarithm of sizes; 0 is a script to the token.
+    compressible : hidden truth of every span.
+    """
+
+    opening: int = 0
+    tokens: int = 25
+    spread: float = 0.0
+    compressible: bool = True
+
+    def initial(self, streams: Streams) -> Iterator[Span]:
+        """Yield what stands in the window at the start; its pieces of work are numbered below 0."""
+        sizes = streams.normal("size")
+        for group in range(self.opening):
+            first, goal = 10 * group, -1 - group
+            yield from self._call(first, 0, goal, sizes)
+            yield self._span(first + 4, Kind.SUMMARY, 0, goal, sizes, passes=1)
+            yield self._span(first + 5, Kind.PLACEHOLDER, 0, goal, sizes)
+
+    def turns(self, streams: Streams) -> Iterator[Turn]:
+        """Yield turns without end; each of the first closes one piece of work of the opening."""
+        sizes = streams.normal("size")
+        turn = 0
+        while True:
+            turn += 1
+            first, goal = FIRST_ARRIVAL + 10 * turn, turn // SUBGOAL_TURNS
+            closes = [-turn] if turn <= self.opening else []
+            if goal and turn % SUBGOAL_TURNS == 0:
+                closes.append(goal - 1)
+            call = tuple(self._call(first, turn, goal, sizes)) if self.tokens else ()
+            user = turn % USER_EVERY == 1
+            message = (self._span(first + 4, Kind.USER, turn, None, sizes),) if user and call else ()
+            yield Turn((*message, *call[:3]), call[3:], 1.0, user, tuple(closes))
+
+    def _call(self, first: int, turn: int, goal: int, sizes: Draws) -> Iterator[Span]:
+        yield self._span(first, Kind.TOOL_CALL, turn, goal, sizes, pair=first)
+        for place in (1, 2):
+            needed = (first + place) % NEEDED_EVERY == 0
+            yield self._span(first + place, Kind.TOOL_RESULT, turn, goal, sizes, pair=first, needed=needed)
+        answer = self._span(first + 3, Kind.ASSISTANT, turn, goal, sizes)
+        yield answer._replace(cites=(first + 1, first + 2))
+
+    def _span(
+        self,
+        identity: int,
+        kind: Kind,
+        turn: int,
+        goal: int | None,
+        sizes: Draws,
+        *,
+        pair: int | None = None,
+        needed: bool = False,
+        passes: int = 0,
+    ) -> Span:
+        tokens = max(1, round(self.tokens * math.exp(self.spread * sizes[identity])))
+        return Span(
+            identity,
+            kind,
+            tokens,
+            turn,
+            PROVENANCE.get(kind, Provenance.SELF),
+            goal,
+            pair,
+            needed=needed,
+            passes=passes,
+            compressible=self.compressible,
+        )
+
+
+PROVENANCE = {
+    Kind.USER: Provenance.USER,
+    Kind.TOOL_RESULT: Provenance.TOOL,
+    Kind.SUMMARY: Provenance.DERIVED,
+    Kind.PLACEHOLDER: Provenance.DERIVED,
+}
+
+LAWS = Laws(
+    rationale=RationaleLaw(base=60),
+    summary=SummaryLaw(ratio=0.3, ratio_spread=0.05, ratio_per_pass=0.45),
+    measurement=MeasurementLaw(share=0.02, delta_tokens=5),
+)
+
+
+def _world(name: str, workload: SmallWorkload, *, head: int = 300, horizon: int = 40) -> Setting:
+    return Setting(
+        name,
+        window=4_000,
+        workload=workload,
+        draws="check-policy",
+        horizon=horizon,
+        output_reserve=100,
+        head=head,
+        laws=LAWS,
+        supervisor=SupervisorSpec(evict_tokens=300),
+    )
+
+
+NOTHING = SmallWorkload(tokens=0)
+STRESS = (
+    _world("synthetic", SmallWorkload(spread=0.6)),
+    _world("scripted", SmallWorkload(opening=10)),
+    _world("nothing compresses", SmallWorkload(opening=10, spread=0.6, compressible=False)),
+)
+FLOOD = _world("flood", SmallWorkload(tokens=200), head=0)
+FULL = _world("full view", SmallWorkload(opening=22), horizon=8)
+MARKED = _world("view where all is marked", NOTHING, head=0, horizon=8)
+EMPTY = _world("empty view", NOTHING, head=0, horizon=2)
+VIEWS = (
+    EMPTY,
+    _world("view with only the head", NOTHING, horizon=2),
+    FULL,
+    MARKED,
+    _world("view with folds", SmallWorkload(opening=4), horizon=20),
+)
+SEED = 20_261_113
+
+
+def with_other_truth(setting: Setting) -> Setting:
+    """Return the same visible world in which the opposite compresses, and summaries come out longer."""
+    workload = setting.workload
+    assert isinstance(workload, SmallWorkload)
+    return replace(
+        setting,
+        workload=replace(workload, compressible=not workload.compressible),
+        laws=replace(setting.laws, summary=replace(setting.laws.summary, ratio=0.6)),
+    )
