@@ -3,7 +3,7 @@ PYTHON ?= .venv/bin/python
 LINT_IMPORTS ?= $(dir $(PYTHON))lint-imports
 UV ?= uv
 
-.PHONY: help format format-check lint types layers test docs bench lock
+.PHONY: help format format-check lint types layers test docs tables bench lock
 
 help:          ## this list
 	@grep -E '^[a-z-]+: +##' Makefile
@@ -29,6 +29,9 @@ test:          ## all tests, on all cores
 
 docs:          ## the code blocks of README and docs, and the examples in docstrings
 	$(PYTHON) -m pytest tests/test_docs.py
+
+tables:        ## the tables in docs/*.md that are made from the code
+	$(PYTHON) docs/make_tables.py
 
 bench:         ## ratios, never absolute times
 	$(PYTHON) benchmarks/run.py

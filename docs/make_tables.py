@@ -275,7 +275,11 @@ def latency_cause() -> str:
         ["summaries, tokens an attempt", *(f"{of['summaries_tokens']:,.0f}" for of in (naive, guarded))],
         ["counted, tokens an attempt", f"{counted:,.0f}", "0"],
         ["counting, s a token: assumed", f"{law.seconds_per_token:.0e}", ""],
-        ["at which it saves as much as the shorter rationale", f"{less['deliberate_seconds'] / counted:.1e}", ""],
+        [
+            "at which it saves as much as the shorter rationale",
+            f"{less['deliberate_seconds'] / counted:.1e}",
+            "",
+        ],
         ["at which it saves as much as all else together", f"{others / counted:.1e}", ""],
         [
             "if the model writes the trace itself",

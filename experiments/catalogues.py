@@ -114,12 +114,18 @@ def _toml_lines(table: dict[str, object], prefix: str) -> Iterator[str]:
     """Yield a table as TOML: its values first, then its tables, rows of tables inline."""
     for key, value in table.items():
         if value is not None and not isinstance(value, dict):
-            yield f"{key} = {_toml_value(value)}"
+            yield f"{_toml_key(key)} = {_toml_value(value)}"
     for key, value in table.items():
         if isinstance(value, dict):
             yield ""
-            yield f"[{prefix}{key}]"
-            yield from _toml_lines(value, f"{prefix}{key}.")
+            yield f"[{prefix}{_toml_key(key)}]"
+            yield from _toml_lines(value, f"{prefix}{_toml_key(key)}.")
+
+
+def _toml_key(key: str) -> str:
+    """Return a key, in quotes where it holds more than a bare key may: a path with dots, for instance."""
+    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if bare else printable_json(key)
 
 
 def _toml_value(value: object) -> str:
@@ -128,7 +134,9 @@ def _toml_value(value: object) -> str:
         one = f"[{', '.join(inner)}]"
         return one if len(one) < WIDE else "[\n" + "".join(f"  {part},\n" for part in inner) + "]"
     if isinstance(value, dict):
-        pairs = ", ".join(f"{key} = {_toml_value(part)}" for key, part in value.items() if part is not None)
+        pairs = ", ".join(
+            f"{_toml_key(key)} = {_toml_value(part)}" for key, part in value.items() if part is not None
+        )
         return f"{{ {pairs} }}"
     # JSON writes texts, numbers and truth values as TOML does
     return printable_json(value)

@@ -67,8 +67,8 @@ def reproduce_command(
 ) -> None:
     """Run the documented failures; print documented beside simulated, pass or miss."""
     from experiments import reports
+    from experiments.files import ready_folder, write_atomically
     from experiments.reproduction import box_shares, documented_scenarios, reproduce
-    from experiments.store import ready_folder, write_atomically
 
     chosen = documented_scenarios(scenarios or [])
     if box is not None:
@@ -156,7 +156,7 @@ def _compare(
     """Run every policy in every world, and show, save and draw what came out."""
     from experiments import reports
     from experiments.comparison import compare, require_policies, save_comparison
-    from experiments.store import ready_folder
+    from experiments.files import ready_folder
 
     require_policies(policies, of_policies)
     if plot is not None:

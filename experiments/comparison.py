@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.runner import Failure, run_tasks
+from experiments.files import write_tables
+from experiments.runner import run_tasks
 from experiments.runs import RunTask, execute
-from experiments.store import write_tables
+from experiments.workers import Failure
 from policies import load_policy
 from simulator import InputError, Run, Setting
 

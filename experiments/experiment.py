@@ -48,8 +48,8 @@ class Factor(Table):
     name: Annotated[str, Field(min_length=1)]
     unit: str = ""
     path: str | None = None
-    values: list[Value] = []
-    levels: list[Level] = []
+    values: tuple[Value, ...] = ()
+    levels: tuple[Level, ...] = ()
 
     @model_validator(mode="after")
     def _one_form(self) -> Factor:

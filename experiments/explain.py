@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.runner import Failure, run_tasks
+from experiments.runner import run_tasks
 from experiments.runs import RunTask, execute
+from experiments.workers import Failure
 from policies import load_policy
 from scenarios import Scenario
 from simulator import InputError, RunFailed

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.runner import Failure
 from experiments.statistics import Interval, mean_interval, quantile_interval, share_interval
+from experiments.workers import Failure
 from scenarios.expectation import Expectation
 from simulator import Run
 

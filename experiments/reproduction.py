@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from experiments.judge import Finding, judge
 from experiments.progress import Mode, progress
-from experiments.runner import Failure, run_tasks
+from experiments.runner import run_tasks
 from experiments.runs import RunTask, execute
+from experiments.workers import Failure
 from policies import load_policy
 from scenarios import Scenario, load_scenario, scenario_names
 from simulator import InputError, Run
@@ -148,7 +149,7 @@ def long_table(outcomes: Outcomes, table: str, policies: Sequence[str]) -> pd.Da
 
 
 def _shown(scenario: Scenario) -> list[str]:
-    return scenario.file.run.policies or policies_of(scenario)
+    return list(scenario.file.run.policies) or policies_of(scenario)
 
 
 def _occupancy(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
@@ -158,7 +159,7 @@ def _occupancy(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Findin
     if turns.empty:
         return None
     file = scenario.file
-    band = (file.documented_band[0], file.documented_band[1]) if file.documented_band else None
+    band = file.documented_band
     return plots.occupancy_by_turn(
         turns, window=file.window.tokens, horizon=file.run.horizon, documented=band
     )
@@ -212,7 +213,7 @@ def _switches(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding
                 {
                     "signature": f"{signature.response.removeprefix('summary.')}: {finding.documented}",
                     "variant": variant.removeprefix(f"{whole}-").replace("-", " "),
-                    "value": finding.simulated if isinstance(finding.simulated, float) else None,
+                    "value": finding.simulated,
                     "passed": finding.passed,
                 }
             )

@@ -8,29 +8,31 @@ pool and a second look at what was in flight, never the sweep. Nothing here know
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
-import pickle
 import queue
-import signal
-import threading
-import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import closing
-from dataclasses import dataclass
-from multiprocessing import forkserver
-from multiprocessing.process import BaseProcess
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from experiments.workers import (
+    Chunk,
+    Failure,
+    Landed,
+    close,
+    end_workers,
+    open_pool,
+    pack,
+    pack_function,
+    processes_of,
+    run_chunk,
+    unpack,
+)
 from simulator.contracts import InputError, RunFailed, one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
-Landed = tuple[list[bytes], float]  # the pickled results of a chunk, and the seconds that they took
 
 CHUNK_SECONDS = 0.75
 """Work a chunk should hold: long against the 0.2 ms that a submission costs, short for a progress bar."""
@@ -39,30 +41,6 @@ BREAKS_ALLOWED = 2
 """A task that breaks the pool so many times while it runs alone is at fault."""
 STALL_SECONDS = 5.0
 """After so long without a result we look ourselves whether all workers live."""
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What stands in a result's place when a task could not be finished.
-
-    Parameters
-    ----------
-    stage : str
-        Where: `task` (did not reach the worker), `run` (raised), `result` (could not be sent back),
-        `worker` (killed its process), or the stage that a `RunFailed` names.
-    kind : str
-        Name of the exception's class.
-    reason : str
-        Why, in one line.
-    traceback : str
-        The stack below the executed function, or empty.
-    """
-
-    stage: str
-    kind: str
-    reason: str
-    traceback: str = ""
 
 
 def usable_cores() -> int:
@@ -144,22 +122,20 @@ def stream_tasks(
         raise InputError(f"{width} workers cannot run anything", where="workers", expected="1 or more")
     if chunk is not None and chunk < 1:
         raise InputError(f"a chunk of {chunk} tasks never ends", where="chunk", expected="1 or more")
-    function = _pack_function(execute)
+    function = pack_function(execute)
     if open_executor is None and width == 1:
         return _serial(function, tasks)
     width = max(1, min(width, len(tasks)))
     modules = ["__main__", getattr(execute, "__module__", "__main__")]
-    return _Crew(
-        function, tasks, width, chunk, open_executor or (lambda: _open_pool(width, modules))
-    ).stream()
+    return _Crew(function, tasks, width, chunk, open_executor or (lambda: open_pool(width, modules))).stream()
 
 
 def _serial(function: bytes, tasks: Sequence[T]) -> Generator[tuple[int, R | Failure], None, None]:
     for index in range(len(tasks)):
-        chunk, failures = _pack(tasks, index, index + 1)
+        chunk, failures = pack(tasks, index, index + 1)
         yield from failures
-        results, _ = _run_chunk(function, chunk.payload)
-        yield from _unpack(chunk, results)
+        results, _ = run_chunk(function, chunk.payload)
+        yield from unpack(chunk, results)
 
 
 class _Crew:
@@ -187,23 +163,23 @@ class _Crew:
             yield from self._fly()
             at_once = False
         finally:
-            _close(self.executor, at_once=at_once)
+            close(self.executor, at_once=at_once)
 
     def _fly(self) -> Iterator[tuple[int, R | Failure]]:
         """Keep a window of chunks in flight; when the executor breaks, sort out who did it."""
-        flying: dict[Future[Landed], _Chunk] = {}
+        flying: dict[Future[Landed], Chunk] = {}
         start = 0
         while True:
             while start < len(self.tasks) and len(flying) < 2 * self.width + 2:
                 stop = start + self._size(len(self.tasks) - start)
-                chunk, failures = _pack(self.tasks, start, stop)
+                chunk, failures = pack(self.tasks, start, stop)
                 start = stop
                 yield from failures
                 if chunk.indices:
                     flying[self._submit(chunk)] = chunk
             if not flying:
                 return
-            suspects: deque[_Chunk] = deque()
+            suspects: deque[Chunk] = deque()
             done = [self._next()]
             if done[0].exception() is not None:  # see all of them end: lost too, or finished just before
                 done += [self._next() for _ in range(len(flying) - 1)]
@@ -217,7 +193,7 @@ class _Crew:
                     suspects.append(chunk)
             yield from self._question(suspects)
 
-    def _question(self, suspects: deque[_Chunk]) -> Iterator[tuple[int, R | Failure]]:
+    def _question(self, suspects: deque[Chunk]) -> Iterator[tuple[int, R | Failure]]:
         """Run suspects one at a time and halve those that break the executor, down to the task at fault."""
         while suspects:
             chunk = suspects.popleft()
@@ -236,9 +212,9 @@ class _Crew:
                 reason = f"its worker was lost {BREAKS_ALLOWED} times while nothing else ran: {error}"
                 yield chunk.indices[0], Failure("worker", type(error).__name__, one_line(reason))
 
-    def _submit(self, chunk: _Chunk) -> Future[Landed]:
+    def _submit(self, chunk: Chunk) -> Future[Landed]:
         try:
-            future = self.executor.submit(_run_chunk, self.function, chunk.payload)
+            future = self.executor.submit(run_chunk, self.function, chunk.payload)
         except BrokenExecutor as error:  # it broke since we last looked
             future = Future()
             future.set_exception(error)
@@ -251,14 +227,14 @@ class _Crew:
             try:
                 return self.ended.get(timeout=STALL_SECONDS)
             except queue.Empty:
-                if any(process.exitcode is not None for process in _processes(self.executor)):
-                    _end_workers(self.executor)
+                if any(process.exitcode is not None for process in processes_of(self.executor)):
+                    end_workers(self.executor)
 
-    def _land(self, chunk: _Chunk, future: Future[Landed]) -> Iterator[tuple[int, R | Failure]]:
+    def _land(self, chunk: Chunk, future: Future[Landed]) -> Iterator[tuple[int, R | Failure]]:
         results, seconds = future.result()
         latest = seconds / len(results)
         self.pace = (self.pace + latest) / 2 if self.pace else latest
-        yield from _unpack(chunk, results)
+        yield from unpack(chunk, results)
 
     def _size(self, remaining: int) -> int:
         """Return how many tasks to send: about `CHUNK_SECONDS` of work, and fewer toward the end."""
@@ -270,159 +246,10 @@ class _Crew:
         return max(1, min(int(CHUNK_SECONDS / self.pace), fair, LARGEST_CHUNK))
 
     def _reopen(self) -> None:
-        _close(self.executor, at_once=True)
+        close(self.executor, at_once=True)
         self.executor = self.open_executor()
         try:
             self.executor.submit(os.getpid).result()
         except BrokenExecutor as error:
             hint = "worker processes die as they start; use one worker, or guard the script by __main__"
             raise RunFailed("worker", hint) from error
-
-
-# --------------------------------------------------------------------------- what travels
-
-
-class _Chunk(NamedTuple):
-    indices: list[int]
-    payload: list[bytes]
-    breaks: int = 0
-    """How often it broke the executor while nothing else ran."""
-
-    def halves(self) -> tuple[_Chunk, _Chunk]:
-        middle = len(self.indices) // 2
-        return (
-            _Chunk(self.indices[:middle], self.payload[:middle]),
-            _Chunk(self.indices[middle:], self.payload[middle:]),
-        )
-
-
-def _pack_function(execute: Callable[[T], R]) -> bytes:
-    try:
-        return pickle.dumps(execute)
-    except Exception as error:
-        raise TypeError(f"{execute!r} must be a function at the top of a module, to be pickled") from error
-
-
-def _pack(tasks: Sequence[T], start: int, stop: int) -> tuple[_Chunk, list[tuple[int, Failure]]]:
-    """Pickle tasks one by one; one that cannot be pickled is a failure, and the others travel."""
-    chunk, failures = _Chunk([], []), []
-    for index in range(start, stop):
-        try:
-            packed = pickle.dumps(tasks[index])
-        except Exception as error:
-            failures.append((index, _failure(error, "task")))
-        else:
-            chunk.indices.append(index)
-            chunk.payload.append(packed)
-    return chunk, failures
-
-
-def _unpack(chunk: _Chunk, results: list[bytes]) -> Iterator[tuple[int, R | Failure]]:
-    for index, packed in zip(chunk.indices, results, strict=True):
-        try:
-            result: R | Failure = pickle.loads(packed)
-        except Exception as error:
-            result = _failure(error, "result")
-        yield index, result
-
-
-def _failure(error: BaseException, stage: str) -> Failure:
-    kind = type(error).__name__
-    below = error.__traceback__.tb_next if error.__traceback__ else None  # our own frame tells nothing
-    stack = "".join(traceback.format_exception(type(error), error, below))
-    if isinstance(error, RunFailed):
-        return Failure(error.stage, kind, error.reason, stack)
-    words = ""
-    with contextlib.suppress(Exception):  # an exception of a user's may not even be printable
-        words = one_line(str(error))
-    return Failure(stage, kind, words or kind, stack)
-
-
-# --------------------------------------------------------------------------- in the worker
-
-
-def _run_chunk(function: bytes, payload: list[bytes]) -> Landed:
-    """Run the tasks of a chunk and return their pickled results, and the seconds that they took."""
-    started = time.perf_counter()
-    results = [_run_one(function, packed) for packed in payload]
-    return results, time.perf_counter() - started
-
-
-def _run_one(function: bytes, packed: bytes) -> bytes:
-    stage = "task"
-    try:
-        execute, task = pickle.loads(function), pickle.loads(packed)
-        stage = "run"
-        result = execute(task)
-        stage = "result"
-        return pickle.dumps(result)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit too: a policy must not end the sweep
-        return pickle.dumps(_failure(error, stage))
-
-
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, use one thread, and end when the parent does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name, value in ONE_THREAD.items():
-        os.environ.setdefault(name, value)
-    threading.Thread(target=_follow_parent, daemon=True).start()
-
-
-def _follow_parent() -> None:
-    """Without this, workers of a killed parent wait for ever (cpython issue 111873)."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-# --------------------------------------------------------------------------- the pool
-
-
-def _open_pool(width: int, modules: list[str]) -> ProcessPoolExecutor:
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(width, context, _start_worker)
-    forkserver.set_forkserver_preload(modules)  # loaded once for all workers, and for those of a new pool
-    with _one_thread():
-        forkserver.ensure_running()
-    return ProcessPoolExecutor(width, multiprocessing.get_context("forkserver"), _start_worker)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Ask for one BLAS thread a process while the fork server starts: it loads numpy before any worker."""
-    added = [name for name in ONE_THREAD if name not in os.environ]
-    os.environ.update({name: ONE_THREAD[name] for name in added})
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]
-
-
-def _close(executor: Executor, *, at_once: bool) -> None:
-    if at_once:
-        _end_workers(executor)
-    executor.shutdown(wait=not at_once, cancel_futures=at_once)
-
-
-def _end_workers(executor: Executor) -> None:
-    """Kill the workers of a pool of ours; they own no files. Nothing public does so before Python 3.14."""
-    processes = _processes(executor)
-    for process in processes:
-        process.kill()
-    for process in processes:
-        process.join(timeout=5)
-    # One that was killed while it sent a result leaves the pool waiting for the rest, and with it the exit
-    # of the interpreter: now that no worker holds the pipe, closing our end ends it.
-    if processes and (results := getattr(executor, "_result_queue", None)):
-        results._writer.close()
-
-
-def _processes(executor: Executor) -> list[BaseProcess]:
-    if not isinstance(executor, ProcessPoolExecutor):
-        return []
-    return list((getattr(executor, "_processes", None) or {}).values())  # None once it has been shut down

@@ -8,15 +8,14 @@ minus what is there. Parquet is written by pyarrow, which is imported when the f
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from experiments.files import TEMPORARY, hold_folder, write_atomically, writing
 from simulator.contracts import InputError
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ FORMAT = "rewritelab sweep 1"
 """First line of every manifest of ours; a new number when older folders can no longer be resumed."""
 RUN = "run"
 """The column that a store adds: the run's place in the plan, the key that rows are sorted by."""
-TEMPORARY = ".tmp-"
-"""Readers of a folder of Parquet skip names that begin with a dot."""
 FEWEST_ROWS, MOST_ROWS, MOST_PARTS = 25, 250, 100
 
 
@@ -99,9 +96,9 @@ class SweepStore:
 
     def __enter__(self) -> Self:
         self._check()  # before anything is made, and again once nobody else can change it
-        with _writing(self.folder):
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _hold(self.folder)
+        self._lock = hold_folder(self.folder)
         try:
             self.earlier = self._check()
             self._prepare()
@@ -140,7 +137,7 @@ class SweepStore:
 
     def _prepare(self) -> None:
         """Clear away what a killed driver, or an earlier plan, left; we hold the lock."""
-        with _writing(self.runs):
+        with writing(self.runs):
             self.runs.mkdir(exist_ok=True)
             if not os.access(self.runs, os.W_OK):
                 raise PermissionError("no permission to write")
@@ -283,117 +280,6 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
     return found
 
 
-# --------------------------------------------------------------------------- writing
-
-
-def write_atomically(path: Path, content: bytes | Callable[[Path], object]) -> None:
-    """Make `path` hold `content` in one step: before it the old file, after it the new, never a part.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder is made if it is not there.
-    content : bytes or callable
-        The bytes, or a function that writes them to the path that it is given (same suffix as `path`).
-
-    Raises
-    ------
-    InputError
-        If the path cannot be written; nothing is left behind.
-    """
-    path = Path(path)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            if isinstance(content, bytes):
-                temporary.write_bytes(content)
-            else:
-                content(temporary)
-            _flush(temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _flush(path.parent)
-
-
-def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write each table to `<folder>/<name>.parquet`: all of them, or none.
-
-    A folder that holds nothing but Parquet files is replaced whole; anything else in it is not ours.
-
-    Raises
-    ------
-    InputError
-        If the folder holds other files, or cannot be written; what was there is then as it was.
-    """
-    folder = Path(folder)
-    with _writing(folder):
-        strangers = [p.name for p in folder.iterdir() if p.suffix != ".parquet"] if folder.exists() else []
-        if strangers:
-            raise InputError(
-                f"holds {min(strangers)!r}, which is not a table",
-                where=str(folder),
-                expected="a new folder, or one that holds only tables",
-            )
-        staged = folder.with_name(f"{TEMPORARY}{os.getpid()}-{folder.name}")
-        old = folder.with_name(f"{TEMPORARY}{os.getpid()}-old-{folder.name}")
-        try:
-            staged.mkdir(parents=True)
-            for name, table in tables.items():
-                path = staged / f"{name}.parquet"
-                table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
-                _flush(path)
-            _flush(staged)
-            if folder.exists():
-                folder.rename(old)
-            staged.rename(folder)
-            _flush(folder.parent)
-        finally:
-            if old.exists() and not folder.exists():
-                old.rename(folder)
-            shutil.rmtree(staged, ignore_errors=True)
-            shutil.rmtree(old, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Tell a disk that refuses as one line."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"cannot be written ({error.strerror or error})", where=str(path), expected="a folder to write in"
-        ) from error
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _hold(folder: Path) -> IO[bytes]:
-    """Lock the folder until the file that is returned is closed; the kernel does so for a killed driver."""
-    import fcntl
-
-    path = folder / ".lock"
-    with _writing(folder):
-        lock = path.open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        raise InputError(
-            "another sweep is writing here",
-            where=str(folder),
-            expected="another folder, or its end",
-        ) from error
-    return lock
-
-
 def _table(rows: Sequence[Row], columns: Mapping[str, type], where: str = "") -> pa.Table:
     """Return rows as a table: declared columns first and of their type, then others as they first appear."""
     import pyarrow as pa
@@ -420,22 +306,3 @@ def _chunk_rows(plan_size: int) -> int:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def ready_folder(folder: Path) -> None:
-    """Make a folder for results and prove that it can be written, before anything runs.
-
-    Raises
-    ------
-    InputError
-        It cannot be made or written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f"{TEMPORARY}probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise InputError(
-            error.strerror or "cannot be written", where=str(folder), expected="a folder that can be written"
-        ) from error

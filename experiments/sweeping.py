@@ -7,22 +7,25 @@ order, a crash or a resume.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.experiment import REGIME_RESPONSES, Experiment, ExperimentFile, require_plot
 from experiments.progress import Mode, progress
-from experiments.runner import Failure, stream_tasks
+from experiments.runner import stream_tasks
 from experiments.runs import RunTask, execute
 from experiments.statistics import mean_interval
 from experiments.store import SweepStore, read_manifest, read_runs
+from experiments.workers import Failure
 from policies import load_policy
 from scenarios import load_scenario
 from scenarios.measures import MEASURES
@@ -120,7 +123,7 @@ def sweep(
     manifest = {"experiment": experiment.name, "file": experiment.file.model_dump(mode="json")}
     with SweepStore(
         folder,
-        plan_digest=digest_of(experiment),
+        plan_digest=digest_of(experiment, tasks),
         plan_size=len(tasks),
         manifest=manifest,
         columns=columns,
@@ -142,7 +145,7 @@ def sweep(
     return int(read_runs(folder)["failure"].notna().sum())
 
 
-def digest_of(experiment: Experiment) -> str:
+def digest_of(experiment: Experiment, plan: Sequence[SweepTask] | None = None) -> str:
     """Return what names the plan: all that its rows follow from, and nothing that only tells of them.
 
     That is each point's setting and labels, each policy there, seed, replications and responses; a
@@ -150,17 +153,48 @@ def digest_of(experiment: Experiment) -> str:
     """
     file = experiment.file
     digest = hashlib.sha256()
-    digest.update(json.dumps([file.seed, file.replications, file.responses]).encode())
-    for point in experiment.points():
-        digest.update(json.dumps(point.labels).encode())
-        digest.update(repr(load_scenario(file.scenario, point.of_scenario).setting()).encode())
-        for policy in file.policies:
-            loaded = load_policy(policy, point.of_policy)
-            parts = getattr(loaded, "parts", None)
-            digest.update(f"{policy} {loaded.terms!r} {parts!r}".encode())
-            if parts is None:
-                digest.update(f"{type(loaded).__qualname__} {_source_of(type(loaded))}".encode())
+
+    def add(part: object) -> None:
+        digest.update(json.dumps(plain_form(part), sort_keys=True).encode())
+
+    add([file.seed, file.replications, file.responses])
+    for task in plan_of(experiment) if plan is None else plan:
+        run = task.run
+        if run.replication:
+            continue
+        policy = load_policy(run.policy, run.overrides)
+        parts = getattr(policy, "parts", None)
+        add([task.labels, run.setting, run.policy, policy.terms, parts])
+        if parts is None:
+            add([type(policy).__qualname__, _source_of(type(policy))])
     return digest.hexdigest()[:16]
+
+
+def plain_form(value: object) -> object:
+    """Return a value as JSON could hold it, the same in every process.
+
+    Sets are sorted, objects are told by their class and attributes, and nothing by its address.
+
+    >>> plain_form(frozenset({"b", "a"})), plain_form((1, 2.5))
+    (['a', 'b'], [1, 2.5])
+    """
+    if isinstance(value, Enum):
+        return plain_form(value.value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return [[plain_form(key), plain_form(inner)] for key, inner in value.items()]
+    if isinstance(value, list | tuple):
+        return [plain_form(inner) for inner in value]
+    if isinstance(value, set | frozenset):
+        return sorted((plain_form(inner) for inner in value), key=json.dumps)
+    if isinstance(value, type) or callable(value):
+        return f"{value.__module__}.{getattr(value, '__qualname__', '')}"
+    if dataclasses.is_dataclass(value):
+        inner = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    else:
+        inner = dict(getattr(value, "__dict__", {}))
+    return [type(value).__qualname__, plain_form(inner)]
 
 
 def _source_of(kind: type) -> str:
@@ -261,8 +295,17 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
         wide = table.copy()
         wide["setting"] = wide[factors].astype(str).agg(", ".join, axis=1)
         wide["judged"] = None
+        wide["documented"] = wide["response"].map(
+            lambda name: MEASURES[name].unit if name in MEASURES else ""
+        )
+        wide["response"] = wide["response"].str.replace("_", " ")
         return plots.signature_table(
-            wide, setting="setting", signature="response", value="mean", passed="judged"
+            wide,
+            setting="setting",
+            signature="response",
+            value="mean",
+            passed="judged",
+            corner=", ".join(factors),
         )
     rows = table[table["response"] == chosen].rename(columns={"mean": chosen})
     if kind == "heat":

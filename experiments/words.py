@@ -26,7 +26,7 @@ def split_overrides(words: Sequence[str], policies: Sequence[str]) -> tuple[Over
         path, separator, text = word.partition("=")
         path = path.strip()
         if not separator or not path:
-            raise InputError(f"{word!r} sets nothing", where="--set", expected="path=value")
+            raise InputError(f"{shortened(word)!r} sets nothing", where="--set", expected="path=value")
         value = _toml(path, text)
         owner = next((policy for policy in policies if path.startswith(f"{policy}.")), None)
         if owner is not None:
@@ -55,8 +55,17 @@ def _toml(path: str, text: str) -> object:
         read = {}
     if list(read) != ["value"]:  # more keys come with a line break
         raise InputError(
-            f"{text!r} is not a TOML value",
+            f"{shortened(text)!r} is not a TOML value",
             where=f"--set {path}",
             expected='a number, true, false, or "text"',
         )
     return read["value"]
+
+
+def shortened(text: str) -> str:
+    """Return a text that leaves room in its line for what is said about it."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+LONGEST_SHOWN = 80
+"""Characters of a user's words that a message repeats."""

@@ -30,6 +30,7 @@ from policies.witness import (
     under_lens,
 )
 from simulator.contracts import RunFailed, one_line, told
+from simulator.simulation import POLICY_FAULTS
 from simulator.terms import terms_fault
 from simulator.view import Gauge
 
@@ -73,7 +74,7 @@ def _outcome(name: str, look_into: Callable[[Subject], str], subject: Subject) -
         return Check(name, True, look_into(subject))
     except (Shortfall, RunFailed) as fault:
         return Check(name, False, one_line(str(fault)))
-    except (Exception, SystemExit) as fault:
+    except POLICY_FAULTS as fault:
         return Check(name, False, one_line(f"expected an answer, saw {told(fault)}"))
 
 

@@ -7,9 +7,11 @@ registered in the entry-point group `rewritelab.policies`. An import error is sh
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 from simulator.catalogue import Entry, names, overridden, read_entry, validated
 from simulator.contracts import InputError, Policy, Terms, nearest_name, told
@@ -90,6 +92,19 @@ BESIDE_A_CLASS = ("class", "summary", "source")
 """Keys of a policy file that names a class."""
 
 
+def _import_also_from_here(name: str) -> ModuleType:
+    """Import a module, looking last in the folder that the user stands in: it can hide nothing of ours."""
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.append(here)
+    try:
+        return importlib.import_module(name)
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
 def _instance(target: str, where: str, overrides: Mapping[str, object], name: str = "") -> Policy:
     if overrides:
         raise InputError("a policy class takes no overrides", where=where, expected="a policy file")
@@ -97,7 +112,7 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
     if not module_name or not class_name:
         raise InputError(f"{target!r} names no class", where=where, expected="package.module:Class")
     try:
-        module = importlib.import_module(module_name)
+        module = _import_also_from_here(module_name)
     except (Exception, SystemExit) as fault:
         raise InputError(f"{module_name!r} does not import: {told(fault)}", where=where) from fault
     made = getattr(module, class_name, None)

@@ -32,7 +32,7 @@ class TriggerTable(Table):
     fraction: Annotated[float, Field(gt=0, le=10)] | None = None
     low_watermark: Share | None = None
     regrow: Share = 0.0
-    check_points: list[CheckPoint] = Field(default=[CheckPoint.BEFORE_REQUEST], min_length=1)
+    check_points: Annotated[tuple[CheckPoint, ...], Field(min_length=1)] = (CheckPoint.BEFORE_REQUEST,)
 
 
 class CounterTable(Table):
@@ -53,8 +53,8 @@ class SelectorTable(Table):
 
     order: Literal["verbosity", "saving", "oldest"] = "verbosity"
     limit: Annotated[int, Field(ge=1)] | None = None
-    kinds: list[Kind] | None = None
-    exempt: list[Kind] = [Kind.TRACE]
+    kinds: tuple[Kind, ...] | None = None
+    exempt: tuple[Kind, ...] = (Kind.TRACE,)
     keep_last: Tokens = 0
     dead_first: bool = False
     evict_unit: Literal["item", "subgoal"] = "item"
@@ -106,7 +106,7 @@ class AdmissionTable(Table):
 class GatesTable(Table):
     """The gates, in the order in which they are asked."""
 
-    order: list[GateName] = []
+    order: tuple[GateName, ...] = ()
 
 
 class GuardTable(Table):

@@ -28,7 +28,7 @@ from simulator.contracts import (
 from simulator.ledger import Outcome
 from simulator.plan import Fold, RewritePlan, Summarise
 from simulator.setting import Setting
-from simulator.simulation import simulate
+from simulator.simulation import POLICY_FAULTS, simulate
 from simulator.terms import terms_fault
 from simulator.view import Gauge, View
 
@@ -185,7 +185,7 @@ class Witness(Policy):
         before = repr(question) if self._lens == INPUTS else ""
         try:
             answer = call(question)
-        except (Exception, SystemExit) as fault:
+        except POLICY_FAULTS as fault:
             reason = f"expected an answer, saw {told(fault)} (world {self._world!r})"
             if isinstance(fault, TimeoutError):
                 self._subject.silent[method] = reason  # or every check would wait for it again

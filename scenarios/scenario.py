@@ -14,39 +14,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from scenarios.expectation import Expectation
+from scenarios.tables import LawsTable, PremiseTable, ProviderTable, SupervisorTable
 from scenarios.workloads.scripted import Row, ScriptedWorkload
 from scenarios.workloads.synthetic import SyntheticWorkload
 from simulator.catalogue import names, overridden, read_entry, read_text, validated
 from simulator.contracts import InputError, Workload
-from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
-from simulator.provider import ProviderSpec
+from simulator.schema import Amount, Positive, Share, Table, Tokens, Turns
 from simulator.setting import Setting
 from simulator.spans import Kind
-from simulator.supervisor import SupervisorSpec
-from simulator.world import PremiseSpec, WorldSpec
+from simulator.world import WorldSpec
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
 Figure = Literal["occupancy", "nets", "ledgers", "cost", "switches"]
 """Pictures that `reproduce` can draw of a scenario."""
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-Amount = Annotated[float, Field(ge=0)]
-Tokens = Annotated[int, Field(ge=0, le=10**9)]
-Turns = Annotated[int, Field(ge=0, le=10**6)]
-
 MOST_SCRIPT_ROWS = 50
 """Rows that may stand in the scenario file; longer scripts are a CSV beside it."""
-
-
-class Table(BaseModel):
-    """A table of a scenario file: no unknown key, no infinity."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 class WindowTable(Table):
@@ -55,7 +42,7 @@ class WindowTable(Table):
     tokens: Annotated[int, Field(ge=1, le=10**9)]
     output_reserve: Tokens = 0
     head: Tokens = 0
-    switches: list[Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2)]] = []
+    switches: tuple[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]], ...] = ()
 
 
 class RunTable(Table):
@@ -64,7 +51,7 @@ class RunTable(Table):
     horizon: Annotated[int, Field(ge=1, le=10**6)] = 200
     replications: Annotated[int, Field(ge=1, le=10**5)] = 1
     seed: Annotated[int, Field(ge=0)] = 20261113
-    policies: list[str] = []
+    policies: tuple[str, ...] = ()
 
 
 class ScriptRow(Table):
@@ -97,9 +84,9 @@ class ScriptedTable(Table):
     """A workload of rows, in the file or in a CSV beside it."""
 
     kind: Literal["scripted"]
-    rows: Annotated[list[ScriptRow], Field(max_length=MOST_SCRIPT_ROWS)] = []
+    rows: Annotated[tuple[ScriptRow, ...], Field(max_length=MOST_SCRIPT_ROWS)] = ()
     csv: str | None = None
-    closes: list[Annotated[list[Turns], Field(min_length=2, max_length=2)]] = []
+    closes: tuple[tuple[Turns, Turns], ...] = ()
     turn_seconds: Amount = 0.0
 
     def workload(self, folder: Path) -> Workload:
@@ -107,8 +94,7 @@ class ScriptedTable(Table):
         rows = [row.row() for row in self.rows]
         if self.csv is not None:
             rows += [row.row() for row in _csv_rows(folder / self.csv)]
-        closes = tuple((turn, subgoal) for turn, subgoal in self.closes)
-        return ScriptedWorkload(tuple(rows), closes, self.turn_seconds)
+        return ScriptedWorkload(tuple(rows), self.closes, self.turn_seconds)
 
 
 class SyntheticTable(Table):
@@ -142,125 +128,13 @@ class SyntheticTable(Table):
         return SyntheticWorkload(**values, turns_limit=self.turns)
 
 
-class RationaleTable(Table):
-    """Parameters of `RationaleLaw`."""
-
-    base: Amount = 0.0
-    pressure_gain: Amount = 0.0
-    quality_gain: Amount = 0.0
-    knee: Share = 0.9
-
-
-class QualityTable(Table):
-    """Parameters of `QualityLaw`."""
-
-    record_factor: Share = 1.0
-    cap_cost: Share = 0.0
-    error_gain: Amount = 0.0
-
-
-class SummaryTable(Table):
-    """Parameters of `SummaryLaw`."""
-
-    ratio: Share = 0.3
-    ratio_spread: Amount = 0.0
-    ratio_per_pass: Amount = 0.0
-    floor: Tokens = 0
-    cap: Annotated[int, Field(ge=1)] | None = None
-    incompressible_ratio: Amount = 1.0
-
-
-class ShareMeasurement(Table):
-    """A full recount writes a share of the new count."""
-
-    law: Literal["share"]
-    share: Share = 0.0
-    delta_tokens: Tokens = 0
-    seconds_per_token: Amount = 0.0
-
-    def built(self) -> MeasurementLaw:
-        """Return the law."""
-        return MeasurementLaw(self.share, None, self.delta_tokens, self.seconds_per_token)
-
-
-class ConstantMeasurement(Table):
-    """A full recount writes a constant."""
-
-    law: Literal["constant"]
-    full_tokens: Tokens
-    delta_tokens: Tokens = 0
-    seconds_per_token: Amount = 0.0
-
-    def built(self) -> MeasurementLaw:
-        """Return the law."""
-        return MeasurementLaw(0.0, self.full_tokens, self.delta_tokens, self.seconds_per_token)
-
-
-class LawsTable(Table):
-    """The laws of the model; a table left out switches its law off."""
-
-    rationale: RationaleTable = RationaleTable()
-    quality: QualityTable = QualityTable()
-    summary: SummaryTable = SummaryTable()
-    measurement: Annotated[ShareMeasurement | ConstantMeasurement, Field(discriminator="law")] = (
-        ShareMeasurement(law="share")
-    )
-
-    def built(self) -> Laws:
-        """Return the laws."""
-        return Laws(
-            RationaleLaw(**self.rationale.model_dump()),
-            QualityLaw(**self.quality.model_dump()),
-            SummaryLaw(**self.summary.model_dump()),
-            self.measurement.built(),
-        )
-
-
-class ProviderTable(Table):
-    """Parameters of `ProviderSpec`."""
-
-    overhead_seconds: Amount = 1.5
-    prefill_tokens_per_second: Positive = 10_000.0
-    decode_tokens_per_second: Positive = 63.0
-    input_usd: Amount = 3.0
-    cache_read_usd: Amount = 0.3
-    cache_write_usd: Amount = 3.75
-    output_usd: Amount = 15.0
-    cache_seconds: Amount = 300.0
-    failure_share: Share = 0.0
-
-
-class SupervisorTable(Table):
-    """Parameters of `SupervisorSpec`."""
-
-    capacity: Annotated[int, Field(ge=0, le=10**4)] = 1
-    service_seconds: Amount = 0.0
-    constant: bool = True
-    evict_tokens: Tokens = 0
-
-
-class PremiseTable(Table):
-    """One premise: scripted times, or renewals."""
-
-    name: Annotated[str, Field(min_length=1)]
-    at: list[Amount] = []
-    mean_interval: Positive | None = None
-    constant: bool = False
-
-    @model_validator(mode="after")
-    def _one_clockwork(self) -> PremiseTable:
-        if self.at and self.mean_interval is not None:
-            raise ValueError("needs one of at and mean_interval, not both")
-        return self
-
-
 class ScenarioFile(Table):
     """One scenario."""
 
     summary: str = ""
     source: str = ""
-    figures: list[Figure] = ["occupancy"]
-    documented_band: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    figures: tuple[Figure, ...] = ("occupancy",)
+    documented_band: tuple[float, float] | None = None
     switched: str | None = None
     draws: str | None = None
     charged_to: Literal["window", "separate"] = "window"
@@ -270,10 +144,10 @@ class ScenarioFile(Table):
     laws: LawsTable = LawsTable()
     provider: ProviderTable = ProviderTable()
     supervisor: SupervisorTable = SupervisorTable()
-    premise: list[PremiseTable] = []
+    premise: tuple[PremiseTable, ...] = ()
     premises_clock: Literal["turns", "seconds"] = "turns"
-    expect: list[Expectation] = []
-    box: list[str] = []
+    expect: tuple[Expectation, ...] = ()
+    box: tuple[str, ...] = ()
     box_half_width: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
@@ -305,15 +179,12 @@ class Scenario:
             horizon=file.run.horizon,
             workload=file.workload.workload(self.path.parent),
             laws=file.laws.built(),
-            provider=ProviderSpec(**file.provider.model_dump()),
-            supervisor=SupervisorSpec(**file.supervisor.model_dump()),
+            provider=file.provider.built(),
+            supervisor=file.supervisor.built(),
             world=WorldSpec(
-                tuple(
-                    PremiseSpec(premise.name, tuple(premise.at), premise.mean_interval, premise.constant)
-                    for premise in file.premise
-                ),
+                tuple(premise.built() for premise in file.premise),
                 file.premises_clock,
-                tuple((turn, tokens) for turn, tokens in window.switches),
+                window.switches,
             ),
             charged_to=file.charged_to,
         )

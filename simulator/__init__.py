@@ -9,10 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from simulator.contracts import ACCEPTED as ACCEPTED
+    from simulator.contracts import Bound as Bound
     from simulator.contracts import Brief as Brief
     from simulator.contracts import CheckPoint as CheckPoint
     from simulator.contracts import Component as Component
+    from simulator.contracts import Gate as Gate
     from simulator.contracts import InputError as InputError
+    from simulator.contracts import Lesson as Lesson
     from simulator.contracts import MeasurementPlan as MeasurementPlan
     from simulator.contracts import Policy as Policy
     from simulator.contracts import Proposal as Proposal
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from simulator.contracts import Terms as Terms
     from simulator.contracts import Turn as Turn
     from simulator.contracts import Verdict as Verdict
+    from simulator.contracts import Workload as Workload
     from simulator.laws import Laws as Laws
     from simulator.plan import Evict as Evict
     from simulator.plan import Fold as Fold
@@ -38,6 +43,11 @@ if TYPE_CHECKING:
     from simulator.view import View as View
 
 _HOME = {
+    "ACCEPTED": "contracts",
+    "Bound": "contracts",
+    "Gate": "contracts",
+    "Lesson": "contracts",
+    "Workload": "contracts",
     "Brief": "contracts",
     "CheckPoint": "contracts",
     "Component": "contracts",
@@ -68,16 +78,20 @@ _HOME = {
 }
 
 __all__ = [
+    "ACCEPTED",
+    "Bound",
     "Brief",
     "CheckPoint",
     "Component",
     "Evict",
     "Fold",
+    "Gate",
     "Gauge",
     "InputError",
     "Item",
     "Kind",
     "Laws",
+    "Lesson",
     "Mask",
     "MeasurementPlan",
     "Policy",
@@ -94,6 +108,7 @@ __all__ = [
     "Turn",
     "Verdict",
     "View",
+    "Workload",
     "simulate",
 ]
 

@@ -38,8 +38,8 @@ class RationaleLaw:
     def tokens(self, occupancy: float, quality: float) -> int:
         """Return the tokens of a rationale that no cap truncates.
 
-        >>> RationaleLaw(base=700, pressure_gain=0.25, quality_gain=0.25, knee=0.9).tokens(0.95, 1.0)
-        788
+        >>> RationaleLaw(base=700, pressure_gain=0.25, quality_gain=0.25, knee=0.9).tokens(0.98, 1.0)
+        840
         """
         pressure = max(0.0, occupancy - self.knee) / (1 - self.knee) if self.knee < 1 else 0.0
         grown = self.base * (1 + self.pressure_gain * pressure) * (1 + self.quality_gain * (1 - quality))

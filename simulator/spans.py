@@ -52,7 +52,7 @@ class Span(NamedTuple):
     needed : it will be cited after its subgoal closed.
     content_class : what kind of text, for counters.
     passes : how often it has been summarised.
-    origin : id of the first span that it descends from; -1 means itself.
+    origin : id of the first span that it descends from; None is itself.
     compressible : hidden; False for an item that shows only in the summary that it does not
         compress.
     """

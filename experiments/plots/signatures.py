@@ -26,9 +26,10 @@ from experiments.plots.style import (
 )
 from experiments.plots.tables import (
     DASH,
-    digits_words,
-    number_words,
+    fixed_words,
+    needed_decimals,
     require_columns,
+    shown_decimals,
 )
 from simulator.contracts import InputError
 
@@ -48,6 +49,7 @@ def signature_table(
     value: str = "value",
     passed: str = "passed",
     width: float = TWO_COLUMNS,
+    corner: str = "",
 ) -> Figure:
     """Draw which signatures hold under which setting of the switches, as a table.
 
@@ -61,6 +63,8 @@ def signature_table(
         Names of these columns.
     width : float
         Inches.
+    corner : str
+        What the settings are, above their column.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def signature_table(
         )
     settings = [str(name) for name in table[setting].unique()]
     signatures = [str(name) for name in table[signature].unique()]
-    first = min(max(text_inches(name, TABLE_SIZE) for name in settings) + 0.16, 0.4 * width)
+    first = min(max(text_inches(name, TABLE_SIZE) for name in [*settings, corner]) + 0.16, 0.4 * width)
     labels = [wrapped(name, first - 0.1, TABLE_SIZE) for name in settings]
     row = TABLE_ROW_INCHES + HEAD_LINE_INCHES * max(label.count("\n") for label in labels)
     column = (width - first - 0.1) / len(signatures)
@@ -98,9 +102,12 @@ def signature_table(
     axes.set_ylim(body + 0.05, -head - 0.05)
     axes.plot([0, width - 0.1], [0, 0], color=INK, lw=0.9)
     axes.plot([0, width - 0.1], [body, body], color=INK, lw=0.9)
+    axes.text(
+        0.04, -0.07, wrapped(corner, first - 0.1, HEAD_SIZE), va="baseline", fontsize=HEAD_SIZE, color=MUTED
+    )
     for place, (name, documented) in enumerate(zip(names.texts, heads.texts, strict=True)):
         centre = first + (place + 0.5) * column
-        style: dict[str, Any] = {"ha": "center", "va": "bottom", "linespacing": 1.1}
+        style: dict[str, Any] = {"ha": "center", "va": "baseline", "linespacing": 1.1}
         axes.text(
             centre,
             -0.07 - HEAD_LINE_INCHES * heads.lines,
@@ -156,20 +163,15 @@ def _documented(rows: pd.DataFrame) -> str:
 
 
 def _cell_words(table: pd.DataFrame, setting: str, signature: str, value: str) -> list[str]:
-    """Return the words of each cell: three digits of a number, unless its row or column holds whole ones."""
+    """Return the words of each cell: numbers with three digits, but whole where its row or column is."""
     numbers = table[value].map(lambda cell: float(cell) if isinstance(cell, NUMBERS) else np.nan)
-    fraction = (numbers % 1 != 0) & numbers.notna()
-    whole = ~(
-        fraction.groupby(table[setting]).transform("any")
-        & fraction.groupby(table[signature]).transform("any")
-    )
+    needed = numbers.map(needed_decimals)
+    most = [needed.groupby(table[key]).transform("max") for key in (setting, signature)]
     return [
-        number_words(round(number))
-        if plain
-        else digits_words(number)
+        fixed_words(number, min(shown_decimals(number), by_column) if by_row else 0)
         if np.isfinite(number)
         else (DASH if pd.isna(cell) else str(cell))
-        for cell, number, plain in zip(table[value], numbers, whole & np.isfinite(numbers), strict=True)
+        for cell, number, by_row, by_column in zip(table[value], numbers, *most, strict=True)
     ]
 
 

@@ -121,16 +121,25 @@ def number_words(value: float) -> str:
     return words_alike([value])[0]
 
 
-def digits_words(value: float) -> str:
-    """Return a number with three digits, those before the point never cut.
+def shown_decimals(value: float) -> int:
+    """Return the decimals of a number with three digits, those before the point never cut.
 
-    >>> digits_words(0.0763), digits_words(89.0), digits_words(-1234.5), digits_words(0.0)
-    ('0.0763', '89.0', '\N{MINUS SIGN}1,234', '0')
+    >>> [shown_decimals(value) for value in (0.0763, 89.1, -1234.5, 0.0)]
+    [4, 1, 0, 0]
     """
-    if not value:
-        return "0"
+    if not value or not math.isfinite(value):
+        return 0
     place = math.floor(math.log10(abs(float(f"{value:.2e}"))))
-    return _fixed(value, min(max(0, 2 - place), MOST_DECIMALS))
+    return min(max(0, 2 - place), MOST_DECIMALS)
+
+
+def needed_decimals(value: float) -> int:
+    """Return how many of these decimals tell something.
+
+    >>> [needed_decimals(value) for value in (0.32, 0.3201, 89.0)]
+    [2, 2, 0]
+    """
+    return _decimals(abs(value), shown_decimals(value)) if math.isfinite(value) else 0
 
 
 MOST_DECIMALS = 6
@@ -146,7 +155,7 @@ def words_alike(values: Sequence[float]) -> list[str]:
     largest = max(finite, default=0.0)
     most = next(decimals for bound, decimals in DECIMALS if largest >= bound)
     decimals = max((_decimals(size, most) for size in finite), default=0)
-    return [_fixed(value, decimals) if np.isfinite(value) else DASH for value in values]
+    return [fixed_words(value, decimals) if np.isfinite(value) else DASH for value in values]
 
 
 DECIMALS = ((1000, 0), (10, 1), (1, 2), (0, 3))
@@ -160,7 +169,8 @@ def _decimals(size: float, most: int) -> int:
     )
 
 
-def _fixed(value: float, decimals: int) -> str:
+def fixed_words(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, grouped thousands and a real minus."""
     words = f"{abs(value):,.{decimals}f}"
     return f"{MINUS}{words}" if value < 0 and words.strip("0.") else words
 

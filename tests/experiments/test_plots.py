@@ -393,9 +393,7 @@ def test_svg_has_no_date(tmp_path: Path) -> None:
     assert "<dc:date>" not in plots.save_figure(FIGURES["response"](), tmp_path / "figure.svg").read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "nearest"), [("figure.pgn", "'.png'"), ("figure", "'a file without suffix'")]
-)
+@pytest.mark.parametrize(("name", "nearest"), [("figure.pgn", "'.png'"), ("figure", "has no suffix")])
 def test_unknown_suffix_is_refused(tmp_path: Path, name: str, nearest: str) -> None:
     with pytest.raises(InputError, match=r"expected \.png, \.svg or \.pdf") as caught:
         plots.save_figure(FIGURES["ledger"](), tmp_path / name)

@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments import runner
-from experiments.runner import Failure, run_tasks, stream_tasks, usable_cores
+from experiments.runner import run_tasks, stream_tasks, usable_cores
+from experiments.workers import Chunk, Failure, open_pool, unpack
 from simulator.contracts import InputError
 
 # What workers import must be a module that they can find by its name; a test file may not be one.
@@ -204,8 +205,8 @@ def test_a_failure_is_a_row_with_stage_and_reason(jobs: ModuleType) -> None:
 
 @pytest.mark.unit
 def test_a_result_that_cannot_be_read_back_is_a_failure() -> None:
-    chunk = runner._Chunk([4, 5], [b"", b""])
-    rows = list(runner._unpack(chunk, [b"no pickle", pickle.dumps(1)]))
+    chunk = Chunk([4, 5], [b"", b""])
+    rows = list(unpack(chunk, [b"no pickle", pickle.dumps(1)]))
     assert isinstance(rows[0][1], Failure)
     assert (rows[0][0], rows[0][1].stage, rows[1]) == (4, "result", (5, 1))
 
@@ -250,7 +251,7 @@ def test_an_executor_of_the_callers_is_reopened_when_it_breaks(jobs: ModuleType)
     opened: list[Executor] = []
 
     def open_executor() -> Executor:
-        opened.append(runner._open_pool(2, []))
+        opened.append(open_pool(2, []))
         return opened[-1]
 
     tasks = [(number, frozenset({2})) for number in range(6)]

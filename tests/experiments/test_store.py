@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.store import SweepStore, read_manifest, read_runs, write_atomically, write_tables
+from experiments.files import write_atomically, write_tables
+from experiments.store import SweepStore, read_manifest, read_runs
 from simulator.contracts import InputError
 
 COLUMNS: dict[str, type] = {"policy": str, "net": int, "share": float, "held": bool}

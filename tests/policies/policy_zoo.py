@@ -111,6 +111,11 @@ class Exits(Sound):
         sys.exit(3)
 
 
+class ExitsAsAGenerator(Sound):
+    def admit(self, gauge: Gauge) -> Verdict:
+        raise GeneratorExit
+
+
 class RaisesTheUnprintable(Sound):
     def check(self, gauge: Gauge) -> bool:
         raise Unprintable

@@ -50,6 +50,7 @@ CAUGHT = {
     "RaisesInLearn": ("learn", "learn", "LookupError: no learn"),
     "RaisesOnConflict": ("learn", "learn", "IndexError"),
     "Exits": ("learn", "learn", "SystemExit: 3"),
+    "ExitsAsAGenerator": ("admit", "admit", "GeneratorExit"),
     "RaisesTheUnprintable": ("check", "check", "Unprintable, which cannot be printed"),
     "ChecksWithNone": ("check", "check", "expected True or False, saw None"),
     "ChecksWithText": ("check", "check", "expected True or False, saw 'yes'"),

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from policies import load_policy
 from scenarios.logs import read_sessions
 from scenarios.logs.session import Citation, Kind, Message, Rewrite, Session, Usage
-from scenarios.replay import ReplayScenario, _replay, billed_sizes, replay_scenarios
+from scenarios.logs.sizes import billed_sizes
+from scenarios.replay import ReplayScenario, _replay, replay_scenarios
 from scenarios.scenario import load_scenario
 from scenarios.workloads.replay import MOST_WAITING_SECONDS, ReplayWorkload
 from simulator import simulate

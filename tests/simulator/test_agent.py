@@ -228,6 +228,34 @@ def test_an_escalation_evicts_the_oldest_out_of_band_while_the_agent_goes_on(
 
 
 @pytest.mark.unit
+def test_retiring_breaks_the_cache_where_the_artifacts_stood(
+    listed: type, constant: Callable, scripted: Make
+) -> None:
+    policy = scripted(
+        terms=Terms(never_summarised=True, retires=True),
+        check_by=lambda gauge: gauge.turn == 2,
+        propose_by=RewritePlan(),
+    )
+    laws = Laws(rationale=RationaleLaw(base=50))
+    run = simulate(Setting("cache", 10_000, listed(constant(4, 100)), laws=laws), policy)
+    # turn 2: 100 for the planner, 200 for the request; turn 3: the 200 before the rationale; turn 4: all 300
+    assert run.summary["cache_read_tokens"] == 100 + 200 + 200 + 300
+
+
+@pytest.mark.unit
+def test_the_supervisor_breaks_the_cache_where_it_evicts(
+    listed: type, constant: Callable, scripted: Make
+) -> None:
+    policy = always_refused(scripted, check_by=lambda gauge: gauge.turn == 3)
+    setting = Setting(
+        "cache", 10_000, listed(constant(4, 100)), head=60, supervisor=SupervisorSpec(evict_tokens=1)
+    )
+    run = simulate(setting, policy)
+    # 160 written; 160 read; 260 read and the oldest evicted while the request is under way; the head is left
+    assert run.summary["cache_read_tokens"] == 160 + 260 + 60
+
+
+@pytest.mark.unit
 def test_a_supervisor_spares_what_is_protected(listed: type, constant: Callable, scripted: Make) -> None:
     laws = Laws(rationale=RationaleLaw(base=50))
     policy = scripted(

@@ -84,8 +84,8 @@ def some_terms(dice: random.Random) -> Terms:
     return Terms(
         check_points=frozenset(dice.sample(list(CheckPoint), dice.randint(1, 3))),
         deliberates=dice.random() < 0.7,
-        rationale_cap=dice.choice([None, 0, 40]),
-        summary_cap=dice.choice([None, 0, 40]),
+        rationale_cap=dice.choice([None, 1, 40]),
+        summary_cap=dice.choice([None, 1, 40]),
         measurement=dice.choice(list(MeasurementPlan)),
         checkpoint_every=dice.randint(1, 4),
         ambiguity_limit=dice.randint(0, 4),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from policies import load_policy, policy_names
+from policies import ComposedPolicy, load_policy, policy_names
 from scenarios import load_scenario
 from simulator.contracts import Policy, Turn, Workload
 from simulator.setting import Setting
@@ -54,9 +54,6 @@ class Stretched:
 def stretched(setting: Setting, factor: int) -> Setting:
     """Return a setting with every token figure times `factor`; speeds are tokens a second, so they too."""
 
-    def times(value: int | None) -> int | None:
-        return None if value is None else factor * value
-
     laws, provider = setting.laws, setting.provider
     return replace(
         setting,
@@ -68,10 +65,12 @@ def stretched(setting: Setting, factor: int) -> Setting:
         laws=replace(
             laws,
             rationale=replace(laws.rationale, base=factor * laws.rationale.base),
-            summary=replace(laws.summary, floor=factor * laws.summary.floor, cap=times(laws.summary.cap)),
+            summary=replace(
+                laws.summary, floor=factor * laws.summary.floor, cap=times(factor, laws.summary.cap)
+            ),
             measurement=replace(
                 laws.measurement,
-                full_tokens=times(laws.measurement.full_tokens),
+                full_tokens=times(factor, laws.measurement.full_tokens),
                 delta_tokens=factor * laws.measurement.delta_tokens,
                 seconds_per_token=laws.measurement.seconds_per_token / factor,
             ),
@@ -85,16 +84,22 @@ def stretched(setting: Setting, factor: int) -> Setting:
     )
 
 
+def times(factor: int, value: int | None) -> int | None:
+    return None if value is None else factor * value
+
+
 def stretched_policy(name: str, factor: int, overrides: Mapping[str, object] | None = None) -> Policy:
-    """Return a catalogue policy with its token figures times `factor`."""
-    terms, parts = load_policy(name, overrides).terms, load_policy(name, overrides).parts  # type: ignore[attr-defined]
-    asked: dict[str, object] = dict(overrides or {})
-    asked["replacement.placeholder"] = factor * parts.replacement.placeholder
-    if terms.rationale_cap is not None:
-        asked["deliberation.cap"] = factor * terms.rationale_cap
-    if terms.summary_cap is not None:
-        asked["replacement.cap"] = factor * terms.summary_cap
-    return load_policy(name, asked)
+    """Return a catalogue policy with its token figures times `factor`, past what a file may hold."""
+    policy = load_policy(name, overrides)
+    assert isinstance(policy, ComposedPolicy)
+    terms, parts = policy.terms, policy.parts
+    rule = replace(
+        parts.replacement,
+        cap=times(factor, parts.replacement.cap),
+        placeholder=factor * parts.replacement.placeholder,
+    )
+    caps = {cap: times(factor, getattr(terms, cap)) for cap in ("rationale_cap", "summary_cap")}
+    return ComposedPolicy(name, replace(terms, **caps), replace(parts, replacement=rule))
 
 
 def must_scale(small: Run, large: Run, factor: int = 2) -> None:

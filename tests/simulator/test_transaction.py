@@ -24,14 +24,14 @@ from simulator.contracts import (
 from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
 from simulator.ledger import COMMITTED, Account
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
-from simulator.provider import ProviderSpec
+from simulator.provider import ProviderSpec, Purpose
 from simulator.rewrite import Attempt, Ending, Workspace, gate, transaction
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
 from simulator.view import Gauge
 
-RATIONALE, TRACE = 30, 7
+RATIONALE, TRACE, RESERVE = 30, 7, 40
 LAWS = Laws(
     rationale=RationaleLaw(base=RATIONALE),
     summary=SummaryLaw(ratio=0.5),
@@ -64,6 +64,7 @@ def workspace(
         "one attempt",
         window,
         workload,
+        output_reserve=RESERVE,
         laws=LAWS,
         provider=ProviderSpec(failure_share=failure_share),  # type: ignore[arg-type]
     )
@@ -140,7 +141,7 @@ def test_the_gate_is_shown_exact_figures_and_the_policy_learns_them(scripted: Ma
         measurement_cost=TRACE,
         unattributed=0,
         touched_own_substrate=False,
-        slack=10_000 - 1260 - RATIONALE,
+        slack=10_000 - RESERVE - 1260 - RATIONALE,
         believed_saving=399,
         believed_freed=200,
     )
@@ -170,6 +171,46 @@ def test_a_net_of_zero_is_churn(scripted: Make, evicted: int, outcome: str) -> N
     work = workspace(policy, (Span(1, Kind.TOOL_RESULT, evicted),))
     assert evicted - RATIONALE - TRACE in (0, 1)
     assert attempted(work).outcome == outcome
+
+
+@pytest.mark.unit
+def test_a_summary_carries_what_its_sources_were(scripted: Make) -> None:
+    sources = (
+        Span(5, Kind.TOOL_RESULT, 100, 8, subgoal=3, cites=(2,), passes=0, compressible=False),
+        Span(6, Kind.SUMMARY, 100, 4, subgoal=4, cites=(2, 1), needed=True, passes=2, origin=1),
+    )
+    for ids, expected in (
+        ((5, 6), {"subgoal": 3, "origin": 5, "cites": (2, 1)}),
+        ((6, 5), {"subgoal": 4, "origin": 1, "cites": (2, 1)}),
+    ):
+        work = workspace(scripted(propose_by=plan_of(Fold(ids))), (*SPANS, *sources))
+        attempted(work)
+        summary = list(work.context)[len(SPANS)]
+        assert (summary.kind, summary.provenance) == (Kind.SUMMARY, Provenance.DERIVED)
+        assert (summary.born, summary.passes, summary.needed, summary.compressible) == (4, 3, True, False)
+        assert {name: getattr(summary, name) for name in expected} == expected
+
+
+@pytest.mark.unit
+def test_a_summary_of_own_records_alone_is_an_own_record(scripted: Make) -> None:
+    records = tuple(Span(one, Kind.RATIONALE, 50, provenance=Provenance.POLICY) for one in (8, 9))
+    for ids, provenance in (((8, 9), Provenance.POLICY), ((4, 9), Provenance.DERIVED)):
+        work = workspace(scripted(propose_by=plan_of(Fold(ids))), (*SPANS, *records))
+        attempted(work)
+        (summary,) = (span for span in work.context if span.kind is Kind.SUMMARY)
+        assert summary.provenance == provenance
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("sources", "kept"), [((2,), 600), ((4, 3), 1000), ((1, 4), 500)])
+def test_the_cache_keeps_what_stands_before_the_first_source(
+    scripted: Make, sources: tuple[int, ...], kept: int
+) -> None:
+    work = workspace(scripted(propose_by=plan_of(*map(Evict, sources))))
+    work.provider.continue_prompt(0.0, work.context.tokens, 0, Purpose.AGENT)
+    attempted(work)
+    work.provider.continue_prompt(work.env.now, work.context.tokens, 0, Purpose.AGENT)
+    assert work.provider.read_tokens == kept
 
 
 # --------------------------------------------------------------------------- what a refusal leaves
@@ -238,8 +279,6 @@ def test_what_does_not_commit_leaves_all_but_its_rationale(scripted: Make, world
         policy.admit_by, expected = NO, ("refused", "admit", 0)
     elif how == "gate":
         policy.judge_by, expected = NO, ("refused", "gate", RATIONALE)
-    elif how == "marks" and marked & {source for operation in operations for source in operation.sources}:
-        expected = ("refused", "gate", RATIONALE)
     elif how == "small window" and work.context.tokens > 1:
         work.window, expected = work.context.tokens - 1, ("infeasible", "admit", 0)
     elif how == "no answer" and any(isinstance(operation, Summarise | Fold) for operation in operations):
@@ -247,6 +286,8 @@ def test_what_does_not_commit_leaves_all_but_its_rationale(scripted: Make, world
     elif how == "long source" and read > 1:  # a planner would not fit either: take it away
         policy.terms = work.terms = Terms(deliberates=False)
         work.window, expected = read - 1, ("infeasible", "replace", 0)
+    elif marked & {source for operation in operations for source in operation.sources}:
+        expected = ("refused", "gate", RATIONALE)
     before, state = work.context.snapshot(), (work.context.version, work.cognition.decision_quality)
     ending = attempted(work)
     if expected[0] == "committed":  # this world has nothing that could stop it

@@ -1,0 +1,212 @@
+"""Workers: the pool that they live in, what travels to them and back, and what they do with it.
+
+In a worker go a pickled function and pickled tasks; out come pickled results, a `Failure` in the place
+of each that could not be had. A worker leaves Ctrl-C to its parent and ends when the parent does.
+Nothing here knows what a task is, or when it is sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple, TypeVar
+
+from simulator.contracts import RunFailed, one_line
+
+T = TypeVar("T")
+R = TypeVar("R")
+Landed = tuple[list[bytes], float]
+"""The pickled results of a chunk, and the seconds that they took."""
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What stands in a result's place when a task could not be finished.
+
+    Parameters
+    ----------
+    stage : str
+        Where: `task` (did not reach the worker), `run` (raised), `result` (could not be sent back),
+        `worker` (killed its process), or the stage that a `RunFailed` names.
+    kind : str
+        Name of the exception's class.
+    reason : str
+        Why, in one line.
+    traceback : str
+        The stack below the executed function, or empty.
+    """
+
+    stage: str
+    kind: str
+    reason: str
+    traceback: str = ""
+
+
+# --------------------------------------------------------------------------- what travels
+
+
+class Chunk(NamedTuple):
+    """Pickled tasks that travel together, with their places in the whole."""
+
+    indices: list[int]
+    payload: list[bytes]
+    breaks: int = 0
+    """How often it broke the executor while nothing else ran."""
+
+    def halves(self) -> tuple[Chunk, Chunk]:
+        """Return the first half and the rest."""
+        middle = len(self.indices) // 2
+        return (
+            Chunk(self.indices[:middle], self.payload[:middle]),
+            Chunk(self.indices[middle:], self.payload[middle:]),
+        )
+
+
+def pack_function(execute: Callable[[T], R]) -> bytes:
+    """Pickle a function, by its name. Raises TypeError where it is not at the top of a module."""
+    try:
+        return pickle.dumps(execute)
+    except Exception as error:
+        raise TypeError(f"{execute!r} must be a function at the top of a module, to be pickled") from error
+
+
+def pack(tasks: Sequence[T], start: int, stop: int) -> tuple[Chunk, list[tuple[int, Failure]]]:
+    """Pickle tasks one by one; one that cannot be pickled is a failure, and the others travel."""
+    chunk, failures = Chunk([], []), []
+    for index in range(start, stop):
+        try:
+            packed = pickle.dumps(tasks[index])
+        except Exception as error:
+            failures.append((index, _failure(error, "task")))
+        else:
+            chunk.indices.append(index)
+            chunk.payload.append(packed)
+    return chunk, failures
+
+
+def unpack(chunk: Chunk, results: list[bytes]) -> Iterator[tuple[int, R | Failure]]:
+    """Yield `(index, result)` of a chunk; what cannot be read back is a failure."""
+    for index, packed in zip(chunk.indices, results, strict=True):
+        try:
+            result: R | Failure = pickle.loads(packed)
+        except Exception as error:
+            result = _failure(error, "result")
+        yield index, result
+
+
+def _failure(error: BaseException, stage: str) -> Failure:
+    kind = type(error).__name__
+    below = error.__traceback__.tb_next if error.__traceback__ else None  # our own frame tells nothing
+    stack = "".join(traceback.format_exception(type(error), error, below))
+    if isinstance(error, RunFailed):
+        return Failure(error.stage, kind, error.reason, stack)
+    words = ""
+    with contextlib.suppress(Exception):  # an exception of a user's may not even be printable
+        words = one_line(str(error))
+    return Failure(stage, kind, words or kind, stack)
+
+
+# --------------------------------------------------------------------------- in the worker
+
+
+def run_chunk(function: bytes, payload: list[bytes]) -> Landed:
+    """Run the tasks of a chunk and return their pickled results, and the seconds that they took."""
+    started = time.perf_counter()
+    results = [_run_one(function, packed) for packed in payload]
+    return results, time.perf_counter() - started
+
+
+def _run_one(function: bytes, packed: bytes) -> bytes:
+    stage = "task"
+    try:
+        execute, task = pickle.loads(function), pickle.loads(packed)
+        stage = "run"
+        result = execute(task)
+        stage = "result"
+        return pickle.dumps(result)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too: a policy must not end the sweep
+        return pickle.dumps(_failure(error, stage))
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, use one thread, and end when the parent does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name, value in ONE_THREAD.items():
+        os.environ.setdefault(name, value)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    """Without this, workers of a killed parent wait for ever (cpython issue 111873)."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# --------------------------------------------------------------------------- the pool
+
+
+def open_pool(width: int, modules: list[str]) -> ProcessPoolExecutor:
+    """Return a pool of so many processes, which load these modules once for all of them."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(width, context, _start_worker)
+    forkserver.set_forkserver_preload(modules)  # loaded once for all workers, and for those of a new pool
+    with _one_thread():
+        forkserver.ensure_running()
+    return ProcessPoolExecutor(width, multiprocessing.get_context("forkserver"), _start_worker)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Ask for one BLAS thread a process while the fork server starts: it loads numpy before any worker."""
+    added = [name for name in ONE_THREAD if name not in os.environ]
+    os.environ.update({name: ONE_THREAD[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def close(executor: Executor, *, at_once: bool) -> None:
+    """Shut an executor down: after what is under way, or at once."""
+    if at_once:
+        end_workers(executor)
+    executor.shutdown(wait=not at_once, cancel_futures=at_once)
+
+
+def end_workers(executor: Executor) -> None:
+    """Kill the workers of a pool of ours; they own no files. Nothing public does so before Python 3.14."""
+    processes = processes_of(executor)
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.join(timeout=5)
+    # One that was killed while it sent a result leaves the pool waiting for the rest, and with it the exit
+    # of the interpreter: now that no worker holds the pipe, closing our end ends it.
+    if processes and (results := getattr(executor, "_result_queue", None)):
+        results._writer.close()
+
+
+def processes_of(executor: Executor) -> list[BaseProcess]:
+    """Return the processes of a pool of ours, dead or alive; of another executor, none."""
+    if not isinstance(executor, ProcessPoolExecutor):
+        return []
+    return list((getattr(executor, "_processes", None) or {}).values())  # None once it has been shut down
