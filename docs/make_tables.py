@@ -138,8 +138,11 @@ SUMMARY_KEYS = {
     "usd": ("$", "all requests"),
     "seconds": ("s", "simulated length of the run"),
     "rewrite_seconds": ("s", "sum over attempts"),
-    "cache_read_tokens": ("tokens", "input read from the prompt cache"),
-    "cache_written_tokens": ("tokens", "input put into the prompt cache"),
+    "usd_rewriting": ("$", "of it for rationales and replacements"),
+    "input_tokens": ("tokens", "billed input that shares no prefix with the live prompt"),
+    "cache_read_tokens": ("tokens", "billed input read from the prompt cache"),
+    "cache_write_tokens": ("tokens", "billed input put into the prompt cache"),
+    "output_tokens": ("tokens", "billed output"),
     "observable": ("true or false", "whether the end could be seen from inside"),
 }
 TIMES = ("deliberate_seconds", "replace_seconds", "measure_seconds", "rewrite_seconds")

@@ -99,7 +99,7 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
         rate = family_false_alarm_rate(len(chance), 1 - LEVEL)
         parts.append(
             f"{len(chance)} are judged by {LEVEL:.0%} intervals: in fresh worlds, chance alone makes one or "
-            f"more miss with probability {rate:.0%} at the most, where every truth lies well inside its band.\n"
+            f"more miss with probability {rate:.0%} at most, where every truth lies well inside its band.\n"
         )
     parts.append(f"Pictures and findings.jsonl are in {one_line(str(output))}\n")
     return "".join(parts)

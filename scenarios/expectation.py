@@ -61,8 +61,11 @@ SUMMARY = (
     "usd",
     "seconds",
     "rewrite_seconds",
+    "usd_rewriting",
+    "input_tokens",
     "cache_read_tokens",
-    "cache_written_tokens",
+    "cache_write_tokens",
+    "output_tokens",
     "observable",
 )
 """Keys of a run's summary, and its outcome: what `summary` may name."""

@@ -148,6 +148,7 @@ class Verdict(NamedTuple):
 
 
 ACCEPTED = Verdict(True, "")
+"""What a policy without gates says of everything."""
 
 # --------------------------------------------------------------------------- what a policy declares
 

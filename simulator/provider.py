@@ -59,26 +59,52 @@ class ProviderSpec:
             )
 
 
+class TokenClass(StrEnum):
+    """What a token costs depends on how it is billed."""
+
+    INPUT = "input"
+    CACHE_READ = "cache_read"
+    CACHE_WRITE = "cache_write"
+    OUTPUT = "output"
+
+
 class Provider:
     """The model behind one agent.
 
     Attributes
     ----------
-    usd : dollars by purpose.
+    tokens : billed tokens by class and purpose.
     seconds : seconds by purpose.
-    read_tokens, written_tokens : input tokens served from and put into the cache.
     """
 
-    __slots__ = ("_cached", "_last_use", "_spec", "read_tokens", "seconds", "usd", "written_tokens")
+    __slots__ = ("_cached", "_last_use", "_spec", "seconds", "tokens")
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._spec = spec
         self._cached = 0
         self._last_use = 0.0
-        self.usd: dict[Purpose, float] = dict.fromkeys(Purpose, 0.0)
+        self.tokens = {kind: dict.fromkeys(Purpose, 0) for kind in TokenClass}
         self.seconds: dict[Purpose, float] = dict.fromkeys(Purpose, 0.0)
-        self.read_tokens = 0
-        self.written_tokens = 0
+
+    @property
+    def usd(self) -> dict[tuple[Purpose, TokenClass], float]:
+        """Dollars by purpose and class of token."""
+        spec = self._spec
+        prices = {
+            TokenClass.INPUT: spec.input_usd,
+            TokenClass.CACHE_READ: spec.cache_read_usd,
+            TokenClass.CACHE_WRITE: spec.cache_write_usd,
+            TokenClass.OUTPUT: spec.output_usd,
+        }
+        return {
+            (purpose, kind): self.tokens[kind][purpose] * price / PRICED_TOKENS
+            for kind, price in prices.items()
+            for purpose in Purpose
+        }
+
+    def billed(self, kind: TokenClass) -> int:
+        """Return the tokens of one class, for all purposes."""
+        return sum(self.tokens[kind].values())
 
     def keep_prefix(self, tokens: int) -> None:
         """Note that the prompt has changed behind its first `tokens` tokens."""
@@ -86,28 +112,30 @@ class Provider:
 
     def continue_prompt(self, now: float, tokens: int, output: int, purpose: Purpose) -> float:
         """Send the live prompt of `tokens` tokens, get `output` tokens back, return the seconds."""
-        spec = self._spec
-        cached = self._cached if now - self._last_use <= spec.cache_seconds else 0
+        cached = self._cached if now - self._last_use <= self._spec.cache_seconds else 0
         cached = min(cached, tokens)
-        fresh = tokens - cached
-        usd = cached * spec.cache_read_usd + fresh * spec.cache_write_usd + output * spec.output_usd
-        self.read_tokens += cached
-        self.written_tokens += fresh
         self._cached, self._last_use = tokens, now
-        return self._charge(fresh, output, usd / 1e6, purpose)
+        self.tokens[TokenClass.CACHE_READ][purpose] += cached
+        self.tokens[TokenClass.CACHE_WRITE][purpose] += tokens - cached
+        return self._answer(tokens - cached, output, purpose)
 
     def fresh_prompt(self, tokens: int, output: int, purpose: Purpose) -> float:
         """Send a prompt that shares no prefix with the live one, return the seconds."""
-        usd = tokens * self._spec.input_usd + output * self._spec.output_usd
-        return self._charge(tokens, output, usd / 1e6, purpose)
+        self.tokens[TokenClass.INPUT][purpose] += tokens
+        return self._answer(tokens, output, purpose)
 
-    def _charge(self, fresh: int, output: int, usd: float, purpose: Purpose) -> float:
+    def _answer(self, fresh: int, output: int, purpose: Purpose) -> float:
+        """Return the seconds of reading what is not cached and of writing the answer."""
         spec = self._spec
+        self.tokens[TokenClass.OUTPUT][purpose] += output
         seconds = (
             spec.overhead_seconds
             + fresh / spec.prefill_tokens_per_second
             + output / spec.decode_tokens_per_second
         )
-        self.usd[purpose] += usd
         self.seconds[purpose] += seconds
         return seconds
+
+
+PRICED_TOKENS = 1_000_000
+"""Prices are dollars for so many tokens."""

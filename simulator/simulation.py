@@ -21,6 +21,7 @@ import simpy
 from simulator.agent import OBSERVABLE, Agent, End
 from simulator.contracts import Brief, Policy, RunFailed, told
 from simulator.ledger import COMMITTED, Account, Outcome, RewriteEntry
+from simulator.provider import Purpose, TokenClass
 from simulator.recorder import EventRow, Recorder, TurnRow, table
 from simulator.rewrite import Workspace
 from simulator.setting import Setting
@@ -190,6 +191,7 @@ def _summary(agent: Agent, supervisor: Supervisor) -> dict[str, object]:
     work = agent.work
     rows = agent.recorder.turns
     accounts, entries, provider = work.ledger.accounts, work.ledger.entries, work.provider
+    usd = provider.usd
     first = next((entry.turn for entry in entries), None)
     triggered = [row.occupancy_pct for row in rows if first is not None and row.turn >= first]
     counts = dict.fromkeys(Outcome, 0)
@@ -229,11 +231,11 @@ def _summary(agent: Agent, supervisor: Supervisor) -> dict[str, object]:
         "actual_compliance": None,
         "confidence": None,
         "decision_quality": work.cognition.decision_quality,
-        "usd": sum(provider.usd.values()),
+        "usd": sum(usd.values()),
+        "usd_rewriting": sum(spent for (purpose, _), spent in usd.items() if purpose is not Purpose.AGENT),
         "seconds": work.env.now,
         "rewrite_seconds": sum(entry.rewrite_seconds for entry in entries),
-        "cache_read_tokens": provider.read_tokens,
-        "cache_written_tokens": provider.written_tokens,
+        **{f"{kind.value}_tokens": provider.billed(kind) for kind in TokenClass},
         "observable": OBSERVABLE[End(agent.outcome)],
     }
 

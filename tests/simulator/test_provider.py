@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.provider import Provider, ProviderSpec, Purpose
+from simulator.provider import Provider, ProviderSpec, Purpose, TokenClass
 
 SPEC = ProviderSpec(
     overhead_seconds=2.0,
@@ -23,6 +23,10 @@ SPEC = ProviderSpec(
 AGENT, REPLACEMENT = Purpose.AGENT, Purpose.REPLACEMENT
 
 
+def spent(provider: Provider, purpose: Purpose) -> float:
+    return sum(usd for (whose, _), usd in provider.usd.items() if whose is purpose)
+
+
 @pytest.fixture
 def provider() -> Provider:
     return Provider(SPEC)
@@ -31,17 +35,17 @@ def provider() -> Provider:
 @pytest.mark.unit
 def test_a_first_request_is_written_to_the_cache(provider: Provider) -> None:
     assert provider.continue_prompt(0.0, 3_000, 100, AGENT) == 2.0 + 3.0 + 2.0
-    assert provider.usd[AGENT] == pytest.approx((3_000 * 5 + 100 * 20) / 1e6)
-    assert (provider.read_tokens, provider.written_tokens) == (0, 3_000)
+    assert spent(provider, AGENT) == pytest.approx((3_000 * 5 + 100 * 20) / 1e6)
+    assert (provider.billed(TokenClass.CACHE_READ), provider.billed(TokenClass.CACHE_WRITE)) == (0, 3_000)
 
 
 @pytest.mark.unit
 def test_the_unchanged_prefix_is_read(provider: Provider) -> None:
     provider.continue_prompt(0.0, 3_000, 0, AGENT)
-    spent = provider.usd[AGENT]
+    before = spent(provider, AGENT)
     assert provider.continue_prompt(10.0, 3_500, 100, AGENT) == 2.0 + 0.5 + 2.0
-    assert provider.usd[AGENT] - spent == pytest.approx((3_000 * 1 + 500 * 5 + 100 * 20) / 1e6)
-    assert (provider.read_tokens, provider.written_tokens) == (3_000, 3_500)
+    assert spent(provider, AGENT) - before == pytest.approx((3_000 * 1 + 500 * 5 + 100 * 20) / 1e6)
+    assert (provider.billed(TokenClass.CACHE_READ), provider.billed(TokenClass.CACHE_WRITE)) == (3_000, 3_500)
 
 
 @pytest.mark.unit
@@ -49,14 +53,14 @@ def test_the_unchanged_prefix_is_read(provider: Provider) -> None:
 def test_the_cache_expires(provider: Provider, later: float, read: int) -> None:
     provider.continue_prompt(100.0, 3_000, 0, AGENT)
     provider.continue_prompt(100.0 + later, 3_000, 0, AGENT)
-    assert provider.read_tokens == read
+    assert provider.billed(TokenClass.CACHE_READ) == read
 
 
 @pytest.mark.unit
 def test_each_hit_renews_the_cache(provider: Provider) -> None:
     for now in (0.0, 50.0, 100.0, 150.0):
         provider.continue_prompt(now, 1_000, 0, AGENT)
-    assert provider.read_tokens == 3_000
+    assert provider.billed(TokenClass.CACHE_READ) == 3_000
 
 
 @pytest.mark.unit
@@ -65,30 +69,30 @@ def test_a_rewrite_keeps_what_stands_before_it(provider: Provider) -> None:
     provider.keep_prefix(1_200)
     provider.keep_prefix(2_000)  # a later change further behind brings nothing back
     assert provider.continue_prompt(1.0, 2_500, 0, AGENT) == 2.0 + 1.3
-    assert provider.read_tokens == 1_200
+    assert provider.billed(TokenClass.CACHE_READ) == 1_200
 
 
 @pytest.mark.unit
 def test_no_more_is_read_than_there_is(provider: Provider) -> None:
     provider.continue_prompt(0.0, 3_000, 0, AGENT)
     assert provider.continue_prompt(1.0, 800, 0, AGENT) == 2.0
-    assert provider.read_tokens == 800
+    assert provider.billed(TokenClass.CACHE_READ) == 800
 
 
 @pytest.mark.unit
 def test_a_fresh_prompt_pays_full_and_leaves_the_cache_alone(provider: Provider) -> None:
     provider.continue_prompt(0.0, 3_000, 0, AGENT)
     assert provider.fresh_prompt(2_000, 50, REPLACEMENT) == 2.0 + 2.0 + 1.0
-    assert provider.usd[REPLACEMENT] == pytest.approx((2_000 * 4 + 50 * 20) / 1e6)
+    assert spent(provider, REPLACEMENT) == pytest.approx((2_000 * 4 + 50 * 20) / 1e6)
     provider.continue_prompt(1.0, 3_000, 0, AGENT)
-    assert (provider.read_tokens, provider.written_tokens) == (3_000, 3_000)
+    assert (provider.billed(TokenClass.CACHE_READ), provider.billed(TokenClass.CACHE_WRITE)) == (3_000, 3_000)
 
 
 @pytest.mark.unit
 def test_each_purpose_has_its_own_account(provider: Provider) -> None:
     seconds = provider.continue_prompt(0.0, 10, 10, Purpose.RATIONALE)
     assert provider.seconds == {AGENT: 0.0, Purpose.RATIONALE: seconds, REPLACEMENT: 0.0}
-    assert [purpose for purpose, usd in provider.usd.items() if usd] == [Purpose.RATIONALE]
+    assert {purpose for (purpose, _), usd in provider.usd.items() if usd} == {Purpose.RATIONALE}
 
 
 @pytest.mark.property
@@ -99,12 +103,12 @@ def test_a_cache_never_makes_a_request_slower_or_dearer(
     warm, cold = Provider(SPEC), Provider(SPEC)
     warm.continue_prompt(0.0, first, 0, AGENT)
     warm.keep_prefix(kept)
-    spent = warm.usd[AGENT]
+    before = spent(warm, AGENT)
     assert warm.continue_prompt(1.0, second, output, AGENT) <= cold.continue_prompt(
         1.0, second, output, AGENT
     )
-    assert warm.usd[AGENT] - spent <= cold.usd[AGENT] + 1e-9
-    assert warm.read_tokens == min(first, kept, second)
+    assert spent(warm, AGENT) - before <= spent(cold, AGENT) + 1e-9
+    assert warm.billed(TokenClass.CACHE_READ) == min(first, kept, second)
 
 
 @pytest.mark.property

@@ -24,7 +24,7 @@ from simulator.contracts import (
 from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
 from simulator.ledger import COMMITTED, Account
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
-from simulator.provider import ProviderSpec, Purpose
+from simulator.provider import ProviderSpec, Purpose, TokenClass
 from simulator.rewrite import Attempt, Ending, Workspace, gate, transaction
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
@@ -210,7 +210,7 @@ def test_the_cache_keeps_what_stands_before_the_first_source(
     work.provider.continue_prompt(0.0, work.context.tokens, 0, Purpose.AGENT)
     attempted(work)
     work.provider.continue_prompt(work.env.now, work.context.tokens, 0, Purpose.AGENT)
-    assert work.provider.read_tokens == kept
+    assert work.provider.billed(TokenClass.CACHE_READ) == kept
 
 
 # --------------------------------------------------------------------------- what a refusal leaves
