@@ -55,7 +55,7 @@ TURN_COLUMNS = {
     "believed_tokens": ("tokens", "the policy's count"),
     "arrived_tokens": ("tokens", "brought by the world in this turn, the reply included"),
     "retired": ("tokens", "own records removed whole at the start of this turn"),
-    "out_of_band": ("tokens", "removed by the supervisor, summed from the first turn on"),
+    "out_of_band": ("tokens", "removed by the supervisor since the last turn ended"),
     "decision_quality": ("1", "1 is sound"),
     "epoch": ("1", "sum of the versions of all premises"),
 }

@@ -57,6 +57,7 @@ class Agent:
         self.recorder = recorder
         self.outcome: End | None = None
         self._max_occupancy_pct = 0.0
+        self._removed = 0
         self._service = work.streams.exponential("service")
 
     def live(self) -> Generator[simpy.Event, object, None]:
@@ -205,6 +206,7 @@ class Agent:
     def _end_turn(self, user_turn: int, arrived: int, retired: int) -> None:
         work = self.work
         tokens = work.context.tokens
+        removed = work.ledger.accounts[Account.OUT_OF_BAND]
         work.context.end_turn()
         self.recorder.turns.append(
             TurnRow(
@@ -216,11 +218,12 @@ class Agent:
                 believed(tokens, work.terms.counter_ratio),
                 arrived,
                 retired,
-                work.ledger.accounts[Account.OUT_OF_BAND],
+                removed - self._removed,
                 work.cognition.decision_quality,
                 self.world.epoch,
             )
         )
+        self._removed = removed
 
     def _evict(self, tokens: int) -> None:
         """Remove the oldest evictable content, as the supervisor does it: out of band."""

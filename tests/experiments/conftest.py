@@ -17,7 +17,7 @@ ZOO = Path(__file__).resolve().parent.parent / "policies"
 SMALL_SCENARIO = """\
 summary = "a small world"
 source = "made for a test"
-figures = ["occupancy", "nets", "ledgers", "cost"]
+figures = ["occupancy"]
 
 [window]
 tokens = 3_000

@@ -475,7 +475,7 @@ def test_files_that_cannot_be_read(command: Command, tmp_path: Path, kind: str, 
     if kind != "empty":  # an empty policy file is a policy of defaults
         asked += [("run", EXACT, "--policy", path), ("check-policy", path), ("show", path)]
     for asking in asked:
-        assert_refused(command(*words), str(path), told)
+        assert_refused(command(*asking), str(path), told)
 
 
 def test_a_folder_is_no_file(command: Command, tmp_path: Path) -> None:
@@ -741,7 +741,8 @@ HOSTILE = "x\x1b[2J\x9b\u202ey"
 
 def test_names_never_reach_the_terminal_raw(command: Command, small_scenario: Path, tmp_path: Path) -> None:
     evil = tmp_path / f"{HOSTILE}.toml"
-    evil.write_text(small_scenario.read_text())
+    text = small_scenario.read_text()
+    evil.write_text(text.replace('["occupancy"]', "[]"))
     policy = tmp_path / f"p{HOSTILE}.toml"
     policy.write_text("[trigger]\nfraction = 0.5\n")
     log = talk(tmp_path / f"{HOSTILE}.jsonl")
@@ -806,7 +807,7 @@ def test_interrupted_sweep_resumes_to_the_same_bytes(
     files_of: Callable[[Path], dict[str, bytes]],
 ) -> None:
     text = small_experiment.read_text()
-    small_experiment.write_text(text.replace("= 15", "= 200").replace("[40, 110]", "[109, 110]"))
+    small_experiment.write_text(text.replace("= 15", "= 75").replace("[40, 110]", "[109, 110]"))
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     process = begin("sweep", small_experiment, "--output", cut, "--workers", "2")
     wait_for(cut / "runs" / "part-00000.parquet", process)
@@ -815,7 +816,7 @@ def test_interrupted_sweep_resumes_to_the_same_bytes(
     assert "Traceback" not in err
     assert err.endswith("interrupted\n")
     held = files_of(cut / "runs")
-    assert 0 < len(held) < 800 // 25
+    assert 0 < len(held) < 300 // 25
     assert all(name.startswith("part-") for name in held)
     assert not (cut / "two-by-two.png").exists()
     for folder in (cut, whole):

@@ -217,7 +217,7 @@ def test_an_escalation_evicts_the_oldest_out_of_band_while_the_agent_goes_on(
     )
     run = simulate(setting, policy)
     # asked for at second 2, served at 3.5: in the request of turn 4; two whole results go, head and user stay
-    assert [row.out_of_band for row in run.turn_rows] == [0, 0, 0, 200, 200, 200]
+    assert [row.out_of_band for row in run.turn_rows] == [0, 0, 0, 200, 0, 0]
     assert [row.tokens for row in run.turn_rows] == [200, 300, 400, 300, 400, 500]
     assert [(row.kind, row.time_s, row.tokens) for row in run.event_rows] == [
         ("escalation", 2.0, 0),

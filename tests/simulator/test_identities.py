@@ -198,13 +198,12 @@ def must_hold(entry: RewriteEntry) -> None:
 
 
 def must_follow_turn_by_turn(run: Run, initial: int) -> None:
-    tokens, out_of_band = initial, 0
+    tokens = initial
     for row in run.turn_rows:
         entries = [entry for entry in run.rewrite_rows if entry.turn == row.turn]
-        tokens += row.arrived_tokens - row.retired - (row.out_of_band - out_of_band)
+        tokens += row.arrived_tokens - row.retired - row.out_of_band
         tokens -= sum(entry.net for entry in entries)
         assert row.tokens == tokens
-        out_of_band = row.out_of_band
 
 
 def must_add_up(run: Run, initial: int) -> None:
@@ -218,7 +217,7 @@ def must_add_up(run: Run, initial: int) -> None:
     assert total["measurement_cost_tokens"] == sum(entry.measurement_cost for entry in entries)
     assert total["net_tokens"] == sum(entry.net for entry in entries)
     assert total["retired_tokens"] == sum(row.retired for row in run.turn_rows)
-    assert total["out_of_band_tokens"] == run.turn_rows[-1].out_of_band
+    assert total["out_of_band_tokens"] == sum(row.out_of_band for row in run.turn_rows)
     assert total["waste_tokens"] == sum(-entry.net for entry in entries if entry.net <= 0)
     counted = ("committed", "refused", "infeasible", "failed", "conflicted")
     assert sum(total[f"rewrites_{outcome}"] for outcome in counted) == len(entries)
