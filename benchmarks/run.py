@@ -18,10 +18,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-import costs
-import scale
-import start
-import turn
 from findings import DidLess, Finding
 
 from experiments.runner import usable_cores
@@ -38,12 +34,17 @@ class Effort(NamedTuple):
     sweep_runs: int
 
 
-FULL = Effort(rounds=41, few_rounds=15, command_rounds=15, worker_rounds=7, worker_runs=80, sweep_runs=150)
+FULL = Effort(rounds=41, few_rounds=15, command_rounds=15, worker_rounds=7, worker_runs=160, sweep_runs=200)
 QUICK = Effort(rounds=11, few_rounds=5, command_rounds=5, worker_rounds=3, worker_runs=40, sweep_runs=40)
 
 
 def measured(effort: Effort) -> Iterator[Finding]:
-    """Measure case after case."""
+    """Measure case after case; imported here, since workers load this script again."""
+    import costs
+    import scale
+    import start
+    import turn
+
     cases: tuple[Callable[[], Finding | list[Finding]], ...] = (
         lambda: turn.against_bare_timeouts(effort.rounds),
         lambda: turn.against_short_context(effort.few_rounds),
@@ -163,15 +164,19 @@ of its own, so that its peak is the peak of everything.
 
 {profile}
 By own time under `cProfile`, which weighs short functions too heavily. Two of the turn's units are its
-two SimPy events, the floor. The largest part after that is the four checks, about 1.2 each: a gauge is
-built, the policy is called, and the engine notes whose call it is, so that a policy's error or silence
-can be told from the engine's. The aim was 15; what is left is spread over many small steps (an account
-is posted, a row is made, a price is summed), and none of those is worth clouding its code for.
+two SimPy events, the floor, and between one and two are the spans that the workload makes. The largest
+part after that is the four checks, about 1.2 each: a gauge is built, the policy is called, and the engine
+notes whose call it is, so that a policy's error or silence can be told from the engine's. The bound is
+25 and the aim was 15; what is left is spread over many small steps (an account is posted, a row is made,
+a price is summed), and none of those is worth clouding its code for.
 
 A rewrite is linear in the spans that it looks at: every span is shown to the policy as a record of its
-own, so that a policy cannot reach what is hidden, and a commit renews the order. `list` starts, as every
-Typer command with a text argument, by loading pydantic, which `--help` does not need; the row against an
-empty command shows what is ours of it.
+own, so that a policy cannot reach what is hidden, and a commit renews the order. Most of the fixed cost
+of a run is its manifest, which asks for the versions of what is installed.
+
+`list` starts, as every Typer command with a text argument, by loading pydantic, which `--help` does not
+need; the row against an empty command shows what is ours of it. In memory, a sweep keeps its plan, a
+small record a run, and the rows of parts that are not written yet.
 """
 
 
@@ -196,6 +201,8 @@ def main() -> int:
         print(f"did not do its work: {fault}", file=sys.stderr)
         return 1
     if chosen.write is not None:
+        import turn
+
         chosen.write.write_text(page(findings, turn.profile()))
     return int(any(finding.surely_missed for finding in findings))
 

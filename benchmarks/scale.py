@@ -17,8 +17,9 @@ from pathlib import Path
 from findings import Finding, in_time, of_ratio, require
 from pairing import Measure, paired, wall
 
-from experiments.runner import run_tasks
-from experiments.runs import RunTask, execute
+from experiments.runner import Failure, run_tasks
+from experiments.runs import RunTask
+from experiments.sweeping import SweepTask, execute_row
 from scenarios import load_scenario
 
 WORKERS = 2
@@ -29,18 +30,13 @@ WARM_RUNS = 10
 HERE = Path(__file__).resolve().parent
 
 
-def one_run(task: RunTask) -> int:
-    """Run one task as a sweep does: only numbers go back. Returns the turns it lived."""
-    return len(execute(task).turn_rows)
-
-
-def half(tasks: list[RunTask]) -> None:
+def half(tasks: list[SweepTask]) -> None:
     """Run these tasks one after the other."""
     for task in tasks:
-        one_run(task)
+        execute_row(task)
 
 
-def bare_processes(tasks: list[RunTask]) -> Measure:
+def bare_processes(tasks: list[SweepTask]) -> Measure:
     """Return a measure of forked processes that run their shares and send nothing back."""
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
@@ -60,12 +56,16 @@ def bare_processes(tasks: list[RunTask]) -> Measure:
 def workers_against_bare(rounds: int, runs: int) -> Finding:
     """Measure the throughput of two workers in that of two bare processes."""
     setting = load_scenario("rewrite-budget-spiral").setting()
-    tasks = [RunTask(setting, "guarded", 1, replication) for replication in range(runs)]
-    lived = run_tasks(one_run, tasks, workers=WORKERS)
-    work = require({"turns": (sum(lived), runs * setting.horizon), "runs": (len(lived), runs)})
-    reference = bare_processes(tasks)
+    tasks = [
+        SweepTask(RunTask(setting, "guarded", 1, replication), {}, ("turns", "usd"))
+        for replication in range(runs)
+    ]
+    rows = [row for row in run_tasks(execute_row, tasks, workers=WORKERS) if not isinstance(row, Failure)]
+    turns = sum(int(row["turns"] or 0) for row in rows)
+    work = require({"turns": (turns, runs * setting.horizon), "runs": (len(rows), runs)})
     # throughput is the reciprocal of time: the workers are the reference of this ratio
-    ratio = paired(wall(lambda: run_tasks(one_run, tasks, workers=WORKERS)), reference, rounds)
+    workers = wall(lambda: run_tasks(execute_row, tasks, workers=WORKERS))
+    ratio = paired(workers, bare_processes(tasks), rounds)
     return Finding(
         "two workers",
         "two bare processes",

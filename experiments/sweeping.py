@@ -214,6 +214,8 @@ def table_of(folder: Path, experiment: Experiment) -> pd.DataFrame:
 
     runs = read_runs(folder)
     factors = [factor.name for factor in experiment.file.factor]
+    if runs.empty:
+        return pd.DataFrame()
     rows = []
     for key, group in runs.groupby([*factors, "policy"], sort=False):
         place = dict(zip([*factors, "policy"], key, strict=True))

@@ -37,7 +37,7 @@ class QualityTable(Table):
 class SummaryTable(Table):
     """Parameters of `SummaryLaw`."""
 
-    ratio: Share = 0.3
+    ratio: Share = 1.0
     ratio_spread: Amount = 0.0
     ratio_per_pass: Amount = 0.0
     floor: Tokens = 0

@@ -66,10 +66,9 @@ class Agent:
         setting = work.setting
         points = work.terms.check_points
         self._move_in()
-        user_turn = turns = 0
-        for turn in islice(setting.workload.turns(work.streams), setting.horizon):
-            turns += 1
-            work.turn = turns
+        user_turn = 0
+        coming = setting.workload.turns(work.streams)
+        for work.turn, turn in enumerate(islice(coming, setting.horizon), 1):
             user_turn += turn.user_turn
             retired = self._start_turn(turn)
             if CheckPoint.TURN_START in points:
@@ -98,7 +97,7 @@ class Agent:
             if CheckPoint.TURN_END in points:
                 yield from self._check(CheckPoint.TURN_END)
             self._end_turn(user_turn, arrived, retired)
-        self.outcome = End.HORIZON if turns == setting.horizon else End.COMPLETE
+        self.outcome = End.COMPLETE if next(coming, None) is None else End.HORIZON
 
     @property
     def max_occupancy_pct(self) -> float:
@@ -171,10 +170,10 @@ class Agent:
         return self._retire() if work.terms.retires and work.artifacts else 0
 
     def _retire(self) -> int:
-        """Remove the marked artifacts of earlier turns whole, outside any rewrite."""
+        """Remove the artifacts of earlier turns whole, outside any rewrite."""
         work = self.work
         context = work.context
-        old = [identity for identity in work.artifacts if identity in context.protected]
+        old = [identity for identity in work.artifacts if identity in context]
         work.artifacts.clear()
         if not old:
             return 0
@@ -233,7 +232,8 @@ class Agent:
         for span in work.context:
             if left <= 0:
                 break
-            if span.kind in EVICTABLE and span.id not in work.context.protected:
+            marked = span.id in work.context.protected or span.id in work.context.immutable
+            if span.kind in EVICTABLE and not marked:
                 going.append(span.id)
                 left -= span.tokens
         if not going:

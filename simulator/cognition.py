@@ -21,12 +21,14 @@ class Cognition:
     ----------
     records_summarised : own records ever eaten by a rewrite.
     decision_quality : lasting quality of decisions.
+    can_fall : whether the scenario has a law by which it falls.
     """
 
-    __slots__ = ("_laws", "decision_quality", "records_summarised")
+    __slots__ = ("_laws", "can_fall", "decision_quality", "records_summarised")
 
     def __init__(self, laws: Laws) -> None:
         self._laws = laws
+        self.can_fall = laws.quality.record_factor < 1
         self.records_summarised = 0
         self.decision_quality = 1.0
 

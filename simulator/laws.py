@@ -90,7 +90,7 @@ class SummaryLaw:
     `incompressible_ratio` instead, and shows it only in its summary.
     """
 
-    ratio: float = _number(0.3, "rho", "1", "measured: what remains after compaction, 0.26-0.40 (traces)")
+    ratio: float = _number(1, "rho", "1", "measured: what remains after compaction, 0.26-0.40 (traces)")
     ratio_spread: float = _number(0, "s_rho", "1", "assumption: normal spread of the ratio")
     ratio_per_pass: float = _number(0, "d_rho", "1 a pass", "assumption: a summary compresses less again")
     floor: int = _count(0, "n_min", "tokens", "assumption: no summary is shorter")

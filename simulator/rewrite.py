@@ -228,6 +228,9 @@ def replace(work: Workspace, attempt: Attempt) -> Ending | None:
 def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     """Show the policy's gates the exact figures; they accept or refuse."""
     context, terms = work.context, work.terms
+    gone = [span.id for span in attempt.sources if span.id not in context]
+    if gone:
+        return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
     freed = attempt.staged_saving()
     attempt.measurement_bound = _measurement(work, attempt, context.tokens - freed)
     touched = [
@@ -257,9 +260,6 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
 def commit(work: Workspace, attempt: Attempt) -> Ending | None:
     """Swap the staged replacements in, all at once."""
     context = work.context
-    gone = [span.id for span in attempt.sources if span.id not in context]
-    if gone:
-        return Ending(Outcome.CONFLICTED, "commit", f"spans {gone[:5]} left the context meanwhile")
     if attempt.staged:
         work.provider.keep_prefix(context.prefix_before(span.id for span in attempt.sources))
         attempt.freed = context.apply(attempt.staged)
@@ -378,7 +378,8 @@ def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, to
         return
     span = Span(work.new_id(), kind, tokens, work.turn, Provenance.POLICY, content_class="prose")
     work.context.append(span)
-    work.artifacts.append(span.id)
+    if work.terms.retires:
+        work.artifacts.append(span.id)
     attempt.own_ids.append(span.id)
     if work.terms.immutable_this_turn:
         work.context.immutable.add(span.id)

@@ -230,7 +230,7 @@ def _summary(agent: Agent, supervisor: Supervisor) -> dict[str, object]:
         "reported_compliance": None,
         "actual_compliance": None,
         "confidence": None,
-        "decision_quality": work.cognition.decision_quality,
+        "decision_quality": work.cognition.decision_quality if work.cognition.can_fall else None,
         "usd": sum(usd.values()),
         "usd_rewriting": sum(spent for (purpose, _), spent in usd.items() if purpose is not Purpose.AGENT),
         "seconds": work.env.now,

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from operator import index
 
 import numpy as np
+
+from simulator.contracts import InputError
 
 BLOCK = 256
 """Draws made at once: a scalar draw of numpy costs ten times one of a block."""
@@ -25,11 +28,13 @@ class Draws:
         self._make = make
         self._values: list[float] = []
 
-    def __getitem__(self, index: int) -> float:
+    def __getitem__(self, place: int) -> float:
+        if place < 0:
+            raise IndexError(f"draws are counted from 0, not {place}")
         values = self._values
-        while index >= len(values):
+        while place >= len(values):
             values.extend(self._make(BLOCK))
-        return values[index]
+        return values[place]
 
 
 class Streams:
@@ -68,8 +73,24 @@ class Streams:
 
 
 def coordinates_of(seed: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the seed as coordinates: one root seed, or (root seed, replication)."""
-    return (seed,) if isinstance(seed, int) else tuple(seed)
+    """Return the seed as coordinates: one root seed, or (root seed, replication).
+
+    Raises
+    ------
+    InputError
+        A coordinate is not a whole number of 0 or more.
+
+    >>> coordinates_of(7)
+    (7,)
+    """
+    parts = tuple(seed) if isinstance(seed, Sequence) else (seed,)
+    try:
+        coordinates = tuple(index(part) for part in parts)
+    except TypeError:
+        coordinates = (-1,)
+    if min(coordinates, default=-1) < 0:
+        raise InputError(f"{seed!r} is no seed", where="seed", expected="whole numbers of 0 or more")
+    return coordinates
 
 
 def _entropy(part: int | str) -> int:

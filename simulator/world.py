@@ -32,6 +32,8 @@ class PremiseSpec:
 
     def __post_init__(self) -> None:
         where = f"premise {self.name}"
+        if self.at and self.mean_interval is not None:
+            raise InputError("has two clockworks", where=where, expected="one of at and mean_interval")
         if self.mean_interval is not None:  # a clockwork that never moves on would change for ever
             require_above_zero(self, ("mean_interval",), where)
         for time in self.at:
@@ -60,6 +62,11 @@ class WorldSpec:
     windows: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        given = [f"premise {premise.name!r}" for premise in self.premises]
+        given += [f"the switch of the window at turn {turn}" for turn, _ in self.windows]
+        twice = next((one for one in given if given.count(one) > 1), None)
+        if twice is not None:
+            raise InputError(f"{twice} stands twice", where="world", expected="each once")
         for turn, tokens in self.windows:
             if tokens < 1:
                 raise InputError(

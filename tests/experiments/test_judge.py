@@ -156,7 +156,7 @@ def test_quantiles() -> None:
     assert not judged(values[:10], over="q05", at_least=-1e9).passed  # ten values cannot bound it below
 
 
-# ------------------------------------------------------------------------------------ pairs, subsets, failures
+# ---------------------------------------------------------------------------- pairs, subsets, failures
 
 
 @pytest.mark.unit
@@ -201,7 +201,7 @@ def test_a_failed_run_that_is_not_asked_for_does_no_harm() -> None:
     assert judged([1, FAILED], replications=(0,), equals=1).passed
 
 
-# ------------------------------------------------------------------------------------ how often chance misleads
+# ---------------------------------------------------------------------------- how often chance misleads
 
 TRIALS = 1500
 SLACK = 4.0

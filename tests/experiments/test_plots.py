@@ -844,6 +844,52 @@ def test_words_of_cells_stand_out() -> None:
             assert max(under, over) / min(under, over) > 3.0
 
 
+def wide_signatures() -> pd.DataFrame:
+    """Eight long headings over cells of very different size."""
+    values = {
+        "overflowed": (0, 1),
+        "share_refused": (0.0763, 0.5),
+        "commits_without_gain": (3, 12),
+        "share_own_selected_later": (0.0, 0.66),
+        "maxima_between_commits_pct": (91.17, 100.0),
+        "occupancy_q95_pct": (91.2, 93.84),
+        "decision_quality": (1.0, 0.000503),
+        "net_once_learned_tokens": (-12_345.6, 7.0),
+    }
+    return pd.DataFrame(
+        [
+            {
+                "setting": f"complete, amortised, {mark}",
+                "signature": name,
+                "value": cells[place],
+                "passed": None,
+            }
+            for name, cells in values.items()
+            for place, mark in enumerate(("marked", "unmarked"))
+        ]
+    )
+
+
+def test_long_headings_are_wrapped_and_touch_nothing() -> None:
+    figure = plots.signature_table(wide_signatures(), corner="charging, measurement, mark")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    texts = [text for text in figure.axes[0].texts if text.get_text()]
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts]
+    for (one, box), (other, beside) in itertools.combinations(zip(texts, boxes, strict=True), 2):
+        assert not box.overlaps(beside), (one.get_text(), other.get_text())
+    whole = figure.bbox
+    assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and box.y1 <= whole.y1 for box in boxes)
+    assert "commits_\nwithout_\ngain" in {text.get_text() for text in texts}
+
+
+def test_cells_have_three_digits_and_counts_none_too_many() -> None:
+    axes = plots.signature_table(wide_signatures()).axes[0]
+    words = [text.get_text() for text in axes.texts]
+    for shown in ("0.0763", "0.500", "91.2", "93.8", "0.000503", "1.00", "\N{MINUS SIGN}12,346", "3", "12"):
+        assert shown in words
+
+
 def test_signatures_say_value_and_verdict() -> None:
     axes = FIGURES["signatures"]().axes[0]
     table = switches()

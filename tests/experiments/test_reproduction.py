@@ -172,7 +172,7 @@ def test_box_shares(small_scenario: Path) -> None:
 
 @pytest.mark.unit
 def test_a_box_of_nothing() -> None:
-    with pytest.raises(InputError, match="size-cap-is-not-enough.toml: box: names no parameters"):
+    with pytest.raises(InputError, match=r"size-cap-is-not-enough\.toml: box: names no parameters"):
         box_shares(load_scenario("size-cap-is-not-enough"), points=1, replications=1, seed=1, show="none")
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from simulator.contracts import CheckPoint, Policy, Terms, Turn, Verdict
+from simulator.contracts import CheckPoint, MeasurementPlan, Policy, Terms, Turn, Verdict
 from simulator.laws import Laws, MeasurementLaw, RationaleLaw
 from simulator.plan import Evict, RewritePlan
 from simulator.provider import ProviderSpec
 from simulator.setting import Setting
 from simulator.simulation import simulate
 from simulator.spans import Kind, Span
+from simulator.streams import Streams
 from simulator.supervisor import SupervisorSpec
+from simulator.view import View
 from simulator.world import PremiseSpec, WorldSpec
 
 Make = Callable[..., Policy]
@@ -128,6 +131,9 @@ def test_a_smaller_window_can_be_the_end(listed: type, constant: Callable, never
 def test_a_window_below_the_head_is_death(listed: type, constant: Callable, never: Policy) -> None:
     assert simulate(switched(listed, constant, (5, 400), head=401), never).outcome == "dead"
     assert simulate(switched(listed, constant, (5, 400), head=400), never).outcome == "overflow"
+    for reserve, outcome in ((101, "dead"), (100, "overflow")):  # nothing can be sent that leaves no room
+        setting = replace(switched(listed, constant, (5, 400), head=300), output_reserve=reserve)
+        assert simulate(setting, never).outcome == outcome
 
 
 @pytest.mark.unit
@@ -163,9 +169,10 @@ def test_the_policy_is_told_the_window_in_force(listed: type, constant: Callable
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("marked", "retires", "retired"), [(True, True, 57), (True, False, 0), (False, True, 0)]
+    ("marked", "retires", "retired"),
+    [(True, True, 57), (True, False, 0), (False, True, 57), (False, False, 0)],
 )
-def test_marked_artifacts_retire_whole_at_the_next_turn(
+def test_artifacts_retire_whole_at_the_next_turn_where_the_policy_asks(
     listed: type, constant: Callable, scripted: Make, marked: bool, retires: bool, retired: int
 ) -> None:
     laws = Laws(rationale=RationaleLaw(base=50), measurement=MeasurementLaw(full_tokens=7))
@@ -179,6 +186,34 @@ def test_marked_artifacts_retire_whole_at_the_next_turn(
     assert [row.tokens for row in run.turn_rows] == [100, 157, 257 - retired, 357 - retired]
     (entry,) = run.rewrite_rows
     assert (entry.freed, entry.net) == (100, 43)  # retiring is in nobody's net
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("marks", "outcomes"),
+    [
+        ({"immutable_this_turn": True}, ["committed", "refused", "committed"]),
+        ({"never_summarised": True}, ["committed", "refused", "refused"]),
+        ({}, ["committed", "committed", "committed"]),
+    ],
+)
+def test_the_mark_of_a_turn_is_lifted_at_its_end(
+    listed: type, constant: Callable, scripted: Make, marks: dict[str, bool], outcomes: list[str]
+) -> None:
+    # turn 1 asks twice, turn 2 once: evict the first span, then always the first rationale
+    def oldest_record(view: View) -> RewritePlan:
+        records = [item.id for item in view.items if item.kind is Kind.RATIONALE]
+        return RewritePlan((Evict(records[0] if records else view.items[0].id),))
+
+    two = frozenset({CheckPoint.AFTER_RESULT, CheckPoint.TURN_END})
+    policy = scripted(
+        terms=Terms(check_points=two, measurement=MeasurementPlan.NONE, **marks),
+        check_by=lambda gauge: gauge.turn == 1 or gauge.point == CheckPoint.AFTER_RESULT,
+        propose_by=oldest_record,
+    )
+    laws = Laws(rationale=RationaleLaw(base=50))
+    run = simulate(Setting("marks", 10_000, listed(constant(2, 100)), laws=laws), policy)
+    assert [entry.outcome.removesuffix("_without_effect") for entry in run.rewrite_rows] == outcomes
 
 
 # --------------------------------------------------------------------------- premises
@@ -253,6 +288,23 @@ def test_the_supervisor_breaks_the_cache_where_it_evicts(
     run = simulate(setting, policy)
     # 160 written; 160 read; 260 read and the oldest evicted while the request is under way; the head is left
     assert run.summary["cache_read_tokens"] == 160 + 260 + 60
+
+
+@pytest.mark.unit
+def test_each_escalation_has_a_service_time_of_its_own(
+    listed: type, constant: Callable, scripted: Make
+) -> None:
+    policy = always_refused(scripted, check_by=lambda gauge: gauge.turn in (2, 30))
+    spec = SupervisorSpec(service_seconds=5.0, constant=False, evict_tokens=1)
+    setting = Setting(
+        "services", 10**6, listed(constant(60, 100)), horizon=60, provider=INSTANT, supervisor=spec
+    )
+    run = simulate(setting, policy, 7)
+    draws = Streams(7, "services").exponential("service")
+    asked = [row.time_s for row in run.event_rows if row.kind == "escalation"]
+    came = [row.time_s for row in run.event_rows if row.kind == "out_of_band"]
+    assert asked == [1.0, 29.0]
+    assert came == pytest.approx([1.0 + 5.0 * draws[0], 29.0 + 5.0 * draws[1]])
 
 
 @pytest.mark.unit

@@ -273,7 +273,7 @@ def test_the_dice_reach_every_corner(listed: type) -> None:
         ("infeasible", "admit"),
         ("infeasible", "replace"),
         ("failed", "replace"),
-        ("conflicted", "commit"),
+        ("conflicted", "gate"),
     }
     assert any(run.summary["retired_tokens"] for run in runs)
     assert any(entry.out_of_band_during for entry in entries)

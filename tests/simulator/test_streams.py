@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from simulator.contracts import InputError
 from simulator.streams import BLOCK, Streams, coordinates_of
 
 FALSE_ALARM = 1e-6  # how often a theory test of this file fails though the code is right
@@ -78,3 +80,30 @@ def test_streams_of_two_purposes_are_uncorrelated() -> None:
     first, second = streams.normal("first"), streams.normal("second")
     pairs = [(first[index], second[index]) for index in range(number)]
     assert stats.pearsonr(*zip(*pairs, strict=True)).pvalue > FALSE_ALARM
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize("kind", ["normal", "exponential"])
+def test_the_kinds_of_one_purpose_are_uncorrelated(kind: str) -> None:
+    # the first draws of many runs: one bit pattern behind both would show in their sizes
+    runs = [Streams(seed) for seed in range(2_000)]
+    sizes = [abs(getattr(streams, kind)("one")[0]) for streams in runs]
+    assert stats.spearmanr([streams.uniform("one")[0] for streams in runs], sizes).pvalue > FALSE_ALARM
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("seed", [-1, (1, -1), "x", 1.5, None, (), [2.0]])
+def test_what_is_no_seed_is_refused(seed: object) -> None:
+    with pytest.raises(InputError, match="no seed"):
+        coordinates_of(seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.unit
+def test_a_seed_may_come_from_numpy() -> None:
+    assert coordinates_of(np.int64(7)) == (7,) == coordinates_of(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.unit
+def test_draws_are_counted_from_zero() -> None:
+    with pytest.raises(IndexError):
+        Streams(1).uniform("any")[-1]

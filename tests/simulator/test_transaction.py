@@ -312,7 +312,7 @@ def test_a_conflict_leaves_all_but_what_was_taken_meanwhile(scripted: Make) -> N
         work.ledger.post(Account.OUT_OF_BAND, work.context.remove([2]))
 
     ending = attempted(work, take)
-    assert (ending.outcome, ending.stage) == ("conflicted", "commit")
+    assert (ending.outcome, ending.stage) == ("conflicted", "gate")
     (entry,) = work.ledger.entries
     assert (entry.freed, entry.out_of_band_during, entry.rewrite_cost) == (0, 400, RATIONALE)
     twin = workspace(policy).context

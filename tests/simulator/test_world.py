@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import islice
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from simulator.contracts import InputError
 from simulator.streams import Streams
 from simulator.world import PremiseSpec, World, WorldSpec
 
@@ -130,3 +132,17 @@ def test_a_premise_more_leaves_the_others_where_they_were() -> None:
 def test_windows_switch_at_their_turn_alone() -> None:
     seen = World(WorldSpec(windows=((3, 900), (7, 400))), Streams(1))
     assert [seen.window_at(turn) for turn in range(1, 9)] == [None, None, 900, None, None, None, 400, None]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: WorldSpec((PremiseSpec("schema", (1.0,)), PremiseSpec("schema", (2.0,)))),
+        lambda: WorldSpec(windows=((3, 100), (3, 200))),
+        lambda: PremiseSpec("schema", (1.0,), mean_interval=2.0),
+    ],
+)
+def test_contradictions_of_a_world_are_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InputError):
+        wrong()

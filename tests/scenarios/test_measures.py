@@ -1,0 +1,180 @@
+"""Measures by hand: runs of a few rows, and values worked out beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from scenarios.measures import MEASURES
+from simulator import Run
+from simulator.ledger import RewriteEntry
+from simulator.recorder import TurnRow
+
+pytestmark = pytest.mark.unit
+
+WINDOW = 1_000
+
+
+def attempt(turn: int, **said: Any) -> RewriteEntry:
+    """A committed attempt at 900 of 1,000 tokens that frees 100 and costs 40, unless said otherwise."""
+    plain: dict[str, Any] = {
+        **dict.fromkeys(RewriteEntry._fields, 0),
+        "turn": turn,
+        "trigger": "before_request",
+        "tokens_before": 900,
+        "estimated_saving": 100,
+        "freed": 100,
+        "rewrite_cost": 30,
+        "measurement_cost": 10,
+        "outcome": "committed",
+        "stage": "settle",
+        "reason": "",
+        "selected": 2,
+        "selected_tokens": 200,
+        "summaries_tokens": 100,
+        "decision_quality": 1.0,
+        "rewrite_seconds": 2.0,
+    }
+    row = {**plain, **said}
+    row.setdefault("net", 0)
+    row["net"] = row["freed"] - row["rewrite_cost"] - row["measurement_cost"]
+    row["tokens_after"] = row["tokens_before"] - row["net"]
+    row["occupancy_before_pct"] = 100 * row["tokens_before"] / WINDOW
+    row["occupancy_after_pct"] = 100 * row["tokens_after"] / WINDOW
+    return RewriteEntry(**row)
+
+
+def refused(turn: int, **said: Any) -> RewriteEntry:
+    return attempt(turn, outcome="refused", stage="gate", freed=0, measurement_cost=0, **said)
+
+
+def run_of(
+    attempts: Sequence[RewriteEntry] = (),
+    occupancies: Sequence[float] = (),
+    outcome: str = "horizon",
+    arrived: Sequence[int] | None = None,
+) -> Run:
+    turns = [
+        TurnRow(turn, 1, 0.0, 0, occupancy, 0, 0 if arrived is None else arrived[turn - 1], 0, 0, 1.0, 0)
+        for turn, occupancy in enumerate(occupancies, 1)
+    ]
+    return Run(outcome, {}, {}, turns, list(attempts), [])
+
+
+GAIN = attempt(1)  # net +60
+LOSS = attempt(2, freed=20)  # net -20, 2 points of the window
+HEAVY = attempt(3, freed=0, rewrite_cost=50)  # net -60, 6 points
+
+CASES: list[tuple[str, Run, float | None]] = [
+    ("overflowed", run_of(outcome="overflow"), 1.0),
+    ("overflowed", run_of(outcome="dead"), 0.0),
+    ("mean_rise_pct", run_of([GAIN, LOSS, HEAVY]), 4.0),  # of 2 and 6; the first does not count
+    ("mean_rise_pct", run_of([GAIN]), None),
+    ("acceleration_pct", run_of([GAIN, LOSS, HEAVY]), 4.0),  # 6 - 2
+    ("acceleration_pct", run_of([GAIN, LOSS]), None),
+    ("after_commit_pct", run_of([GAIN, refused(2), LOSS]), (84.0 + 92.0) / 2),
+    ("after_commit_pct", run_of([refused(1)]), None),
+    # gaps are turns 2-3 and 4; the last turn belongs to no gap
+    ("maxima_between_commits_pct", run_of([attempt(2), attempt(4), attempt(5)], [99, 80, 91, 90, 99]), 90.5),
+    ("maxima_between_commits_pct", run_of([attempt(2)], [99, 80]), None),
+    ("share_refused", run_of([GAIN, refused(2), refused(3), LOSS]), 0.5),
+    ("share_refused", run_of(), None),
+    ("commits_without_gain", run_of([GAIN, LOSS, attempt(4, freed=40), refused(5)]), 2.0),  # 0 is churn
+    ("commits_without_gain", run_of(), 0.0),
+    ("share_without_gain", run_of([GAIN, LOSS, refused(3)]), 0.5),
+    ("share_without_gain", run_of([refused(3)]), None),
+    ("share_own_selected", run_of([GAIN, attempt(2, own_selected=3), refused(3, own_selected=1), LOSS]), 0.5),
+    ("share_own_selected_later", run_of([attempt(1, own_selected=1), GAIN, attempt(2, own_selected=3)]), 0.5),
+    ("share_own_selected_later", run_of([attempt(1, own_selected=1)]), None),
+    (
+        "smallest_own_share_step",
+        run_of([attempt(turn, own_selected_tokens=own) for turn, own in enumerate((0, 50, 70, 150))]),
+        0.1,  # shares 0, 0.25, 0.35, 0.75
+    ),
+    (
+        "smallest_own_share_step",
+        run_of([attempt(1, selected_tokens=0), attempt(2, own_selected_tokens=20)]),
+        0.1,
+    ),
+    ("smallest_own_share_step", run_of([GAIN]), None),
+    ("quality_change", run_of([attempt(1, decision_quality=0.9), attempt(2, decision_quality=0.5)]), -0.4),
+    ("quality_change", run_of([GAIN]), None),
+    (
+        "largest_quality_step",  # from the second on: -0.2 and -0.1
+        run_of(
+            [attempt(turn, decision_quality=quality) for turn, quality in enumerate((1.0, 1.0, 0.8, 0.7))]
+        ),
+        -0.1,
+    ),
+    ("largest_quality_step", run_of([GAIN, LOSS]), None),
+    (
+        "rationale_growth_tokens",  # what was refused at admit has no rationale
+        run_of([attempt(1, rewrite_cost=30), refused(2, rewrite_cost=0), attempt(3, rewrite_cost=75)]),
+        45.0,
+    ),
+    ("rationale_growth_tokens", run_of([GAIN, refused(2, rewrite_cost=0)]), None),
+    (
+        "smallest_rationale_step_tokens",
+        run_of([attempt(turn, rewrite_cost=cost) for turn, cost in enumerate((90, 30, 35, 50))]),
+        5.0,
+    ),
+    ("smallest_rationale_step_tokens", run_of([GAIN, LOSS]), None),
+    ("rewrite_seconds", run_of([attempt(1, rewrite_seconds=2.0), refused(2, rewrite_seconds=5.0)]), 3.5),
+    ("rewrite_seconds", run_of(), None),
+    ("estimate_error_tokens", run_of([attempt(1, freed=90), attempt(2, freed=130), refused(3)]), 30.0),
+    ("estimate_error_tokens", run_of([refused(3)]), None),
+    (
+        "summary_share",
+        run_of([attempt(1, summaries_tokens=60), attempt(2, summaries_tokens=80), refused(3)]),
+        0.4,
+    ),
+    ("summary_share", run_of([attempt(1, selected_tokens=0)]), None),
+    ("measured_error_tokens", run_of([attempt(1, measured_error=4), attempt(2, measured_error=-9)]), 9.0),
+    ("measured_error_tokens", run_of(), None),
+    ("net_per_attempt_tokens", run_of([GAIN, LOSS, refused(3)]), (60 - 20 - 30) / 3),
+    ("net_per_attempt_tokens", run_of(), None),
+    ("net_once_learned_tokens", run_of([GAIN, GAIN, GAIN, LOSS, HEAVY]), -80.0),
+    ("net_once_learned_tokens", run_of([GAIN]), 0.0),
+    ("net_once_learned_tokens", run_of(), None),
+    ("turns_to_overflow", run_of([attempt(3)], [0.0] * 8, "overflow"), 5.0),
+    ("turns_to_overflow", run_of([attempt(3)], [0.0] * 8), None),
+    ("turns_to_overflow", run_of([], [0.0] * 8, "overflow"), None),
+    # turns 2, 4 and 5 of 2 to 5; two attempts in one turn count once
+    ("share_of_turns_triggered", run_of([attempt(2), attempt(2), attempt(4), refused(5)], [0.0] * 5), 0.75),
+    ("share_of_turns_triggered", run_of([], [0.0] * 5), None),
+    ("arrivals_per_turn_tokens", run_of([attempt(3)], [0.0] * 4, arrived=[900, 900, 10, 30]), 20.0),
+    ("arrivals_per_turn_tokens", run_of([], [0.0] * 4), None),
+    # costs 40, 60 and 50 at 90, 92 and 94 points: slope (-2 x -10 + 0 x 10 + 2 x 0) / 8
+    (
+        "cost_slope",
+        run_of(
+            [
+                attempt(turn, tokens_before=before, rewrite_cost=cost)
+                for turn, before, cost in ((1, 900, 30), (2, 920, 50), (3, 940, 40))
+            ]
+        ),
+        2.5,
+    ),
+    ("cost_slope", run_of([GAIN, LOSS]), None),  # both at the same occupancy
+    ("cost_slope", run_of(), None),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "value"), CASES, ids=lambda case: case if isinstance(case, str) else ""
+)
+def test_by_hand(name: str, run: Run, value: float | None) -> None:
+    found = MEASURES[name].take(run)
+    assert found == (None if value is None else pytest.approx(value))
+
+
+def test_every_measure_is_worked_out_here_and_explained() -> None:
+    assert {name for name, _, _ in CASES} == set(MEASURES)
+    assert all(measure.unit and measure.definition for measure in MEASURES.values())
+
+
+def test_nothing_raises_on_an_empty_run() -> None:
+    for measure in MEASURES.values():
+        measure.take(run_of())
