@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from experiments.reports import printable_json
 from simulator.catalogue import names, read_text, read_toml
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {

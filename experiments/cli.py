@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from simulator.contracts import InputError, RewriteLabError, one_line
+from simulator.errors import InputError, RewriteLabError, one_line
 
 if TYPE_CHECKING:
     from simulator import Setting

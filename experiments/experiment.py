@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from scenarios.measures import MEASURES
 from simulator.catalogue import names, read_entry, validated
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 from simulator.schema import Table
 
 CATALOGUE = Path(__file__).parent / "catalogue"

@@ -10,7 +10,7 @@ from experiments.workers import Failure
 from policies import load_policy
 from scenarios import Scenario
 from simulator import InputError, RunFailed
-from simulator.contracts import one_line
+from simulator.errors import one_line
 from simulator.ledger import COMMITTED, RewriteEntry
 
 

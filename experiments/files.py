@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

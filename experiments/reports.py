@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.contracts import one_line
+from simulator.errors import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,7 +29,7 @@ from experiments.workers import (
     run_chunk,
     unpack,
 )
-from simulator.contracts import InputError, RunFailed, one_line
+from simulator.errors import InputError, RunFailed, one_line
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from experiments.files import TEMPORARY, hold_folder, write_atomically, writing
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

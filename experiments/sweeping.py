@@ -31,7 +31,7 @@ from scenarios import load_scenario
 from scenarios.measures import MEASURES
 from simulator import InputError, Run
 from simulator.catalogue import validated
-from simulator.contracts import nearest_name
+from simulator.errors import nearest_name
 
 if TYPE_CHECKING:
     import pandas as pd

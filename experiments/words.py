@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Literal
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 Overrides = dict[str, object]
 

@@ -22,7 +22,7 @@ from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple, TypeVar
 
-from simulator.contracts import RunFailed, one_line
+from simulator.errors import RunFailed, one_line
 
 T = TypeVar("T")
 R = TypeVar("R")

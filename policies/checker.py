@@ -29,7 +29,7 @@ from policies.witness import (
     terms_of,
     under_lens,
 )
-from simulator.contracts import RunFailed, one_line, told
+from simulator.errors import RunFailed, one_line, told
 from simulator.simulation import POLICY_FAULTS
 from simulator.terms import terms_fault
 from simulator.view import Gauge

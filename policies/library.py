@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from simulator.catalogue import Entry, names, overridden, read_entry, validated
-from simulator.contracts import InputError, Policy, Terms, nearest_name, told
+from simulator.contracts import Policy, Terms
+from simulator.errors import InputError, nearest_name, told
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 GROUP = "rewritelab.policies"

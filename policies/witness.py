@@ -14,17 +14,8 @@ from typing import NamedTuple, TypeVar
 from policies.faults import FAULTS
 from policies.library import load_policy
 from policies.small_worlds import FULL, MARKED, SEED, STRESS
-from simulator.contracts import (
-    ACCEPTED,
-    Brief,
-    Lesson,
-    Policy,
-    Proposal,
-    RunFailed,
-    Terms,
-    Verdict,
-    told,
-)
+from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Verdict
+from simulator.errors import RunFailed, told
 from simulator.ledger import Outcome
 from simulator.plan import Fold, RewritePlan, Summarise
 from simulator.setting import Setting

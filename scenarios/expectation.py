@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from scenarios.measures import MEASURES
-from simulator.contracts import nearest_name
+from simulator.errors import nearest_name
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, TurnRow
 from simulator.schema import Amount, Share, Table

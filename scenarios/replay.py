@@ -17,7 +17,7 @@ from scenarios.logs.session import Session
 from scenarios.logs.sizes import Sizes, billed_sizes, estimated_sizes
 from scenarios.scenario import Scenario, load_scenario
 from scenarios.workloads.replay import MOST_WAITING_SECONDS, ReplayWorkload, leading_system
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.setting import Setting
 from simulator.spans import Kind
 

@@ -21,7 +21,8 @@ from scenarios.tables import LawsTable, PremiseTable, ProviderTable, SupervisorT
 from scenarios.workloads.scripted import Row, ScriptedWorkload
 from scenarios.workloads.synthetic import SyntheticWorkload
 from simulator.catalogue import names, overridden, read_entry, read_text, validated
-from simulator.contracts import InputError, Workload
+from simulator.contracts import Workload
+from simulator.errors import InputError
 from simulator.schema import Amount, Positive, Share, Table, Tokens, Turns
 from simulator.setting import Setting
 from simulator.spans import Kind

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from simulator.contracts import CheckPoint as CheckPoint
     from simulator.contracts import Component as Component
     from simulator.contracts import Gate as Gate
-    from simulator.contracts import InputError as InputError
     from simulator.contracts import Lesson as Lesson
     from simulator.contracts import MeasurementPlan as MeasurementPlan
     from simulator.contracts import Policy as Policy
     from simulator.contracts import Proposal as Proposal
     from simulator.contracts import RewriteBudgetViolation as RewriteBudgetViolation
-    from simulator.contracts import RewriteLabError as RewriteLabError
-    from simulator.contracts import RunFailed as RunFailed
     from simulator.contracts import Terms as Terms
     from simulator.contracts import Turn as Turn
     from simulator.contracts import Verdict as Verdict
     from simulator.contracts import Workload as Workload
+    from simulator.errors import InputError as InputError
+    from simulator.errors import RewriteLabError as RewriteLabError
+    from simulator.errors import RunFailed as RunFailed
     from simulator.laws import Laws as Laws
     from simulator.plan import Evict as Evict
     from simulator.plan import Fold as Fold
@@ -54,7 +54,7 @@ _HOME = {
     "Evict": "plan",
     "Fold": "plan",
     "Gauge": "view",
-    "InputError": "contracts",
+    "InputError": "errors",
     "Item": "view",
     "Kind": "spans",
     "Laws": "laws",
@@ -63,10 +63,10 @@ _HOME = {
     "Policy": "contracts",
     "Proposal": "contracts",
     "RewriteBudgetViolation": "contracts",
-    "RewriteLabError": "contracts",
+    "RewriteLabError": "errors",
     "RewritePlan": "plan",
     "Run": "simulation",
-    "RunFailed": "contracts",
+    "RunFailed": "errors",
     "Setting": "setting",
     "Span": "spans",
     "Summarise": "plan",

@@ -14,7 +14,8 @@ from itertools import islice
 
 import simpy
 
-from simulator.contracts import CheckPoint, RunFailed, Turn
+from simulator.contracts import CheckPoint, Turn
+from simulator.errors import RunFailed
 from simulator.ledger import Account
 from simulator.provider import Purpose
 from simulator.recorder import EventRow, Recorder, TurnRow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 
 def require_at_least(least: float, spec: object, names: Iterable[str], where: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

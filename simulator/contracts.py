@@ -1,14 +1,12 @@
-"""The seams of the house: what crosses between the floors, and the errors that users meet.
+"""The seams of the house: what crosses between the floors.
 
 Protocols (`Policy`, `Gate`, `Workload`), the `Terms` a policy declares, the `Bound` and the
-`Proposal` a gate judges, the `Verdict` it returns, the refusals of the field records, and the one
-family of user errors. Standard library only, so that a gate can be lifted into a real agent as it
-is.
+`Proposal` a gate judges, the `Verdict` it returns, and the refusals of the field records. Standard
+library only, so that a gate can be lifted into a real agent as it is.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,101 +17,6 @@ if TYPE_CHECKING:
     from simulator.spans import Span
     from simulator.streams import Streams
     from simulator.view import Gauge, View
-
-# --------------------------------------------------------------------------- errors for users
-
-
-class RewriteLabError(Exception):
-    """Anything that a user of rewritelab is told in one line."""
-
-
-class InputError(RewriteLabError):
-    """A file, a name, a path or a value that cannot be used.
-
-    Parameters
-    ----------
-    what : str
-        What is wrong, in words.
-    where : str
-        File and key, line of a log, or option of the command line.
-    expected : str
-        What would have been right.
-    nearest : str
-        The nearest valid name, or empty.
-    """
-
-    def __init__(self, what: str, *, where: str = "", expected: str = "", nearest: str = "") -> None:
-        self.what, self.where, self.expected, self.nearest = what, where, expected, nearest
-        line = f"{where}: {what}" if where else what
-        if expected:
-            line += f"; expected {expected}"
-        if nearest:
-            line += f"; did you mean {nearest!r}?"
-        super().__init__(one_line(line))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _input_error, (self.what, self.where, self.expected, self.nearest)
-
-
-def _input_error(what: str, where: str, expected: str, nearest: str) -> InputError:
-    return InputError(what, where=where, expected=expected, nearest=nearest)
-
-
-class RunFailed(RewriteLabError):
-    """A run that could not be finished: a policy's fault, or a broken identity.
-
-    Parameters
-    ----------
-    stage : str
-        The phase of the transaction, or the part of the run, that failed.
-    reason : str
-        Why, in one line.
-    """
-
-    def __init__(self, stage: str, reason: str) -> None:
-        self.stage, self.reason = stage, one_line(reason)
-        super().__init__(f"run failed at {stage}: {self.reason}")
-
-    def __reduce__(self) -> tuple[type[RunFailed], tuple[str, str]]:
-        return RunFailed, (self.stage, self.reason)
-
-
-def nearest_name(name: str, valid: Iterable[str]) -> str:
-    """Return the valid name that looks most like `name`, or an empty string.
-
-    >>> nearest_name("gaurded", ["naive", "guarded"])
-    'guarded'
-    """
-    matches = difflib.get_close_matches(name, list(valid), n=1, cutoff=0.5)
-    return matches[0] if matches else ""
-
-
-def one_line(text: str) -> str:
-    r"""Return `text` on one line, cut where it is too long, with nothing that a terminal would obey.
-
-    >>> one_line("first\nsecond\x1b[2J")
-    'first second?[2J'
-    """
-    flat = " ".join(text.split())
-    safe = "".join(letter if letter.isprintable() else "?" for letter in flat)
-    return safe if len(safe) <= LONGEST_LINE else safe[: LONGEST_LINE - 3] + "..."
-
-
-LONGEST_LINE = 600
-"""Characters of a message."""
-
-
-def told(fault: BaseException) -> str:
-    """Return the class and the text of an exception, even of one that cannot be printed.
-
-    >>> told(ZeroDivisionError("by my own fault"))
-    'ZeroDivisionError: by my own fault'
-    """
-    try:
-        return f"{type(fault).__name__}: {fault}"
-    except Exception:
-        return f"{type(fault).__name__}, which cannot be printed"
-
 
 # --------------------------------------------------------------------------- verdicts and refusals
 

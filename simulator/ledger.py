@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from simulator.contracts import RunFailed
+from simulator.errors import RunFailed
 
 
 class Account(StrEnum):

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import cast
 
 from simulator.bounds import require_above_zero, require_at_least
-from simulator.contracts import InputError
 from simulator.contracts import parameter as _parameter
+from simulator.errors import InputError
 
 
 def _number(default: float, symbol: str, unit: str, source: str) -> float:

@@ -15,16 +15,8 @@ import simpy
 
 from simulator.cognition import OWN_RECORDS, Cognition
 from simulator.context import Context, Replacement
-from simulator.contracts import (
-    Component,
-    Lesson,
-    MeasurementPlan,
-    Policy,
-    Proposal,
-    RunFailed,
-    Terms,
-    Verdict,
-)
+from simulator.contracts import Component, Lesson, MeasurementPlan, Policy, Proposal, Terms, Verdict
+from simulator.errors import RunFailed
 from simulator.ledger import Account, Ledger, Outcome, RewriteEntry
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import Provider, Purpose

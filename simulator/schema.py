@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]

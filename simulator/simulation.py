@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import simpy
 
 from simulator.agent import OBSERVABLE, Agent, End
-from simulator.contracts import Brief, Policy, RunFailed, told
+from simulator.contracts import Brief, Policy
+from simulator.errors import RunFailed, told
 from simulator.ledger import COMMITTED, Account, Outcome, RewriteEntry
 from simulator.provider import Purpose, TokenClass
 from simulator.recorder import EventRow, Recorder, TurnRow, table

@@ -13,7 +13,7 @@ from operator import index
 
 import numpy as np
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 BLOCK = 256
 """Draws made at once: a scalar draw of numpy costs ten times one of a block."""

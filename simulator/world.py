@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simulator.bounds import require_above_zero
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.streams import Streams
 
 

@@ -21,7 +21,7 @@ from experiments.plots.style import (
     styled,
 )
 from experiments.plots.tables import mean_by, policies_of, tick_words, with_runs
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 
 @styled

@@ -29,7 +29,7 @@ from experiments.plots.tables import (
     tick_words,
     words_alike,
 )
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 WORDS_UP_TO = 12
 """Cells a side up to which each cell says its value."""

@@ -28,7 +28,7 @@ from experiments.plots.style import (
     wrapped,
 )
 from experiments.plots.tables import signed, tick_words
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 
 class Entry(NamedTuple):

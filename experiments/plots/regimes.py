@@ -33,7 +33,7 @@ from experiments.plots.tables import (
     require_columns,
     tick_words,
 )
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 Curve = Callable[[NDArray[np.float64]], ArrayLike] | tuple[ArrayLike, ArrayLike]
 

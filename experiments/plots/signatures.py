@@ -31,7 +31,7 @@ from experiments.plots.tables import (
     require_columns,
     shown_decimals,
 )
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 PASS_COLOUR, MISS_COLOUR = "#e6f0f8", "#fbe3d2"
 PASS_MARK, MISS_MARK = "\N{CHECK MARK}", "\N{BALLOT X}"

@@ -25,7 +25,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import text_to_path
 
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 ONE_COLUMN = 3.5
 """Width of a one-column figure, in inches."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.statistics import mean_interval
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 FIRST_POLICIES = ("naive", "guarded")
 

@@ -23,7 +23,7 @@ from scenarios.logs.session import (
     Trigger,
     Usage,
 )
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 
 class Part(NamedTuple):

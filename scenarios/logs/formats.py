@@ -14,7 +14,7 @@ from typing import Literal
 
 from scenarios.logs.records import Head, read_head
 from scenarios.logs.session import Session
-from simulator.contracts import InputError, nearest_name
+from simulator.errors import InputError, nearest_name
 
 FORMATS: dict[str, str] = {
     "claude_code": "scenarios.logs.claude_code",

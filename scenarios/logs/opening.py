@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from simulator.contracts import InputError, nearest_name, one_line
+from simulator.errors import InputError, nearest_name, one_line
 
 _HEAD_BYTES = 8_192
 """Bytes that are searched for NUL, as text holds none."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 from scenarios.logs.opening import open_log
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What a JSON text can hold."""

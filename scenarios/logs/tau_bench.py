@@ -14,7 +14,7 @@ from scenarios.logs.formats import LogFormat
 from scenarios.logs.records import Head, Json, Tolerated, stream_values, too_deep
 from scenarios.logs.session import Kind, Session
 from scenarios.logs.values import identifier, mapping, sequence, strings_within
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 _NAME = "tau_bench"
 # gpt-4o: 3.78 bytes a token of o200k, 3.81 of cl100k, over 36.4 MB of messages of such logs.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from scenarios.logs.records import Json
-from simulator.contracts import one_line
+from simulator.errors import one_line
 
 _LARGEST_COUNT = 10**12
 """Counts above it are taken for damage: no context has that many tokens."""

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from scenarios.logs.session import Kind as Recorded
 from scenarios.logs.session import Message, Rewrite, Session
-from simulator.contracts import InputError, Turn
+from simulator.contracts import Turn
+from simulator.errors import InputError
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
 

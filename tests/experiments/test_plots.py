@@ -25,7 +25,7 @@ from experiments import plots
 from experiments.plots.regimes import REGIMES
 from experiments.plots.style import NAMED_STYLES, SPARE_STYLES
 from experiments.plots.tables import axis_label, mean_by, number_words
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from experiments import runner
 from experiments.runner import run_tasks, stream_tasks, usable_cores
 from experiments.workers import Chunk, Failure, open_pool, unpack
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 # What workers import must be a module that they can find by its name; a test file may not be one.
 JOBS = """

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from experiments.files import write_atomically, write_tables
 from experiments.store import SweepStore, read_manifest, read_runs
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 COLUMNS: dict[str, type] = {"policy": str, "net": int, "share": float, "held": bool}
 

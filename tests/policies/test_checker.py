@@ -15,7 +15,7 @@ from policies.checker import CHECKS, Check, check_policy
 from policies.small_worlds import EMPTY, FLOOD, FULL, SEED, STRESS, VIEWS, with_other_truth
 from policies.witness import Subject, under_lens
 from simulator import simulation
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.simulation import brief_of, simulate
 from simulator.spans import Kind
 from simulator.streams import Streams

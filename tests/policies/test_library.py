@@ -11,7 +11,7 @@ import pytest
 
 from policies import ComposedPolicy, load_policy, policy_names
 from policies.library import CATALOGUE, GROUP, read_policy, resolved
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
 

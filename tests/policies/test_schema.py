@@ -14,7 +14,8 @@ from policies.library import read_policy, resolved
 from policies.schema import GATES, PolicyFile
 from policies.triggers import Trigger
 from simulator.catalogue import validated
-from simulator.contracts import CheckPoint, Component, InputError, MeasurementPlan, Terms
+from simulator.contracts import CheckPoint, Component, MeasurementPlan, Terms
+from simulator.errors import InputError
 from simulator.spans import Kind
 
 pytestmark = pytest.mark.unit

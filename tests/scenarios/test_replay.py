@@ -20,7 +20,8 @@ from scenarios.scenario import load_scenario
 from scenarios.workloads.replay import MOST_WAITING_SECONDS, ReplayWorkload
 from simulator import simulate
 from simulator.context import Context
-from simulator.contracts import CheckPoint, InputError
+from simulator.contracts import CheckPoint
+from simulator.errors import InputError
 from simulator.plan import Fold
 from simulator.simulation import brief_of
 from simulator.spans import Kind as SpanKind

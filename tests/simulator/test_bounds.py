@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.provider import ProviderSpec
 from simulator.supervisor import SupervisorSpec
 from simulator.world import PremiseSpec, WorldSpec

@@ -10,7 +10,8 @@ from itertools import count
 import pytest
 
 from simulator import simulation
-from simulator.contracts import Brief, InputError, Policy, RunFailed, Terms, Verdict
+from simulator.contracts import Brief, Policy, Terms, Verdict
+from simulator.errors import InputError, RunFailed
 from simulator.plan import Evict, RewritePlan
 from simulator.setting import Setting
 from simulator.simulation import simulate

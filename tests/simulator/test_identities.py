@@ -23,11 +23,11 @@ from simulator.contracts import (
     MeasurementPlan,
     Policy,
     Proposal,
-    RunFailed,
     Terms,
     Turn,
     Verdict,
 )
+from simulator.errors import RunFailed
 from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
 from simulator.ledger import COMMITTED, RewriteEntry
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.contracts import RunFailed
+from simulator.errors import RunFailed
 from simulator.ledger import LEAVING, Account, Ledger, Outcome, RewriteEntry
 
 TEXTS = {"trigger": "before_request", "outcome": Outcome.COMMITTED.value, "stage": "settle", "reason": ""}

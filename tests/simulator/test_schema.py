@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field, model_validator
 
 from simulator.catalogue import validated
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.schema import Share, Table
 from simulator.spans import Kind
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.streams import BLOCK, Streams, coordinates_of
 
 FALSE_ALARM = 1e-6  # how often a theory test of this file fails though the code is right

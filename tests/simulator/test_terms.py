@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulator.contracts import Policy, RunFailed, Terms
+from simulator.contracts import Policy, Terms
+from simulator.errors import RunFailed
 from simulator.setting import Setting
 from simulator.simulation import simulate
 from simulator.terms import SENSIBLE_TERMS, terms_fault

@@ -17,10 +17,10 @@ from simulator.contracts import (
     MeasurementPlan,
     Policy,
     Proposal,
-    RunFailed,
     Terms,
     Verdict,
 )
+from simulator.errors import RunFailed
 from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
 from simulator.ledger import COMMITTED, Account
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise

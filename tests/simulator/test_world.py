@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from simulator.contracts import InputError
+from simulator.errors import InputError
 from simulator.streams import Streams
 from simulator.world import PremiseSpec, World, WorldSpec
 

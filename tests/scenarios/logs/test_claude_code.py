@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.logs import Session, read_sessions
 from scenarios.logs.session import IMAGE_TOKENS
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
 

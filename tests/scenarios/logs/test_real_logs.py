@@ -96,7 +96,7 @@ def test_the_airline_sessions(shared: Path):
 
 def test_other_formats_are_not_taken_for_these(shared: Path):
     from scenarios.logs import detect_format
-    from simulator.contracts import InputError
+    from simulator.errors import InputError
 
     for path in (shared / "traces").rglob("*.json*"):
         try:

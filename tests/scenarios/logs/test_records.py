@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.logs import detect_format, read_sessions, records
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scenarios.logs import detect_format, read_sessions
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scenarios.logs import read_sessions, records
-from simulator.contracts import InputError
+from simulator.errors import InputError
 
 pytestmark = pytest.mark.property
 
