@@ -118,10 +118,11 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
         raise InputError(f"{module_name!r} does not import: {told(fault)}", where=where) from fault
     made = getattr(module, class_name, None)
     if not isinstance(made, type):
+        classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise InputError(
             f"{module_name} has no class {class_name!r}",
             where=where,
-            nearest=nearest_name(class_name, dir(module)),
+            nearest=nearest_name(class_name, classes),
         )
     try:
         policy = made()

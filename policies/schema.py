@@ -29,7 +29,7 @@ GateName = Literal["conservation", "size_cap"]
 class TriggerTable(Table):
     """When an attempt starts. Without `fraction` the policy never rewrites."""
 
-    fraction: Annotated[float, Field(gt=0, le=10)] | None = None
+    fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     low_watermark: Share | None = None
     regrow: Share = 0.0
     check_points: Annotated[tuple[CheckPoint, ...], Field(min_length=1)] = (CheckPoint.BEFORE_REQUEST,)

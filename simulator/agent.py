@@ -19,10 +19,11 @@ from simulator.errors import RunFailed
 from simulator.ledger import Account
 from simulator.provider import Purpose
 from simulator.recorder import EventRow, Recorder, TurnRow
-from simulator.rewrite import Workspace, transaction
+from simulator.rewrite import transaction
 from simulator.spans import Kind, Provenance, Span
 from simulator.supervisor import Supervisor
 from simulator.view import SUMMARISABLE, Gauge, believed
+from simulator.workspace import Workspace
 from simulator.world import World
 
 EVICTABLE = frozenset(Kind) - {Kind.HEAD, Kind.USER}

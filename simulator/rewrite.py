@@ -13,17 +13,16 @@ from typing import NamedTuple, TypeVar
 
 import simpy
 
-from simulator.cognition import OWN_RECORDS, Cognition
-from simulator.context import Context, Replacement
-from simulator.contracts import Component, Lesson, MeasurementPlan, Policy, Proposal, Terms, Verdict
+from simulator.cognition import OWN_RECORDS
+from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal, Verdict
 from simulator.errors import RunFailed
-from simulator.ledger import Account, Ledger, Outcome, RewriteEntry
-from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
-from simulator.provider import Provider, Purpose
-from simulator.setting import Setting
+from simulator.ledger import Account, Outcome, RewriteEntry
+from simulator.plan import RewritePlan
+from simulator.provider import Purpose
 from simulator.spans import Kind, Provenance, Span
-from simulator.streams import Streams
+from simulator.staging import checked_sources, stage
 from simulator.view import Gauge, believed, look
+from simulator.workspace import Attempt, Workspace
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -35,86 +34,6 @@ class Ending(NamedTuple):
     outcome: Outcome
     stage: str
     reason: str = ""
-
-
-class Workspace:
-    """All that belongs to one agent and that a rewrite works on.
-
-    Attributes
-    ----------
-    window : tokens, at this moment.
-    turn : number of the current turn.
-    asking : the policy's method that is being called, or empty: whose fault an error is.
-    calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
-    """
-
-    def __init__(self, env: simpy.Environment, setting: Setting, policy: Policy, streams: Streams) -> None:
-        self.env = env
-        self.setting = setting
-        self.policy = policy
-        self.terms: Terms = policy.terms
-        self.streams = streams
-        self.context = Context()
-        self.ledger = Ledger()
-        self.provider = Provider(setting.provider)
-        self.cognition = Cognition(setting.laws)
-        self.window = setting.window
-        self.turn = 0
-        self.asking = ""
-        self.artifacts: list[int] = []
-        self.attempts = 0
-        self.calls_supervisor = False
-        self.commits_since_full = 0
-        self.ambiguous_spans = 0
-        self.requests_since_rewrite = 0
-        self.quota_tokens = 0
-        self._made = 0
-
-    def new_id(self) -> int:
-        """Return an id for a span that is made during the run."""
-        self._made -= 1
-        return self._made
-
-    def believed_tokens(self) -> int:
-        """Return the policy's count of the context."""
-        return believed(self.context.tokens, self.terms.counter_ratio)
-
-
-class Attempt:
-    """One rewrite under way: what was seen, emitted, staged and spent so far."""
-
-    def __init__(self, work: Workspace, gauge: Gauge) -> None:
-        self.gauge = gauge
-        self.number = work.attempts
-        self.started = work.env.now
-        self.before = work.context.tokens
-        self.arrived_before = work.ledger.accounts[Account.ARRIVED]
-        self.out_of_band_before = work.ledger.accounts[Account.OUT_OF_BAND]
-        self.emitted = dict.fromkeys(Component, 0)
-        self.claimed = dict.fromkeys(Component, 0)
-        self.own_ids: list[int] = []
-        self.quality = work.cognition.decision_quality
-        self.plan = RewritePlan()
-        self.sources: list[Span] = []
-        self.staged: list[Replacement] = []
-        self.freed = 0
-        self.measurement_bound = 0
-        self.seconds: dict[str, float] = {}
-
-    def staged_saving(self) -> int:
-        """Return the tokens that the staged operations remove minus what replaces them."""
-        inserted = sum(replacement.span.tokens for replacement in self.staged if replacement.span)
-        return sum(span.tokens for span in self.sources) - inserted
-
-    def summarised(self) -> list[Span]:
-        """Return the sources that a model has read to write something in their place."""
-        by_id = {span.id: span for span in self.sources}
-        return [
-            by_id[identity]
-            for operation in self.plan.operations
-            if isinstance(operation, Summarise | Fold)
-            for identity in operation.sources
-        ]
 
 
 Phase = Callable[[Workspace, Attempt], Ending | None]
@@ -382,80 +301,6 @@ def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, to
     attempt.emitted[component] += tokens
     if component in work.terms.charges:
         attempt.claimed[component] += tokens
-
-
-def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
-    """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context.
-
-    A policy may be anybody's class: its plan is checked for what its types promise.
-    """
-    if not isinstance(plan.believed_saving, int):
-        raise RunFailed("propose", f"believed_saving is {plan.believed_saving!r}, expected whole tokens")
-    if not isinstance(plan.operations, tuple):
-        raise RunFailed("propose", f"operations are a {type(plan.operations).__name__}, expected a tuple")
-    seen: set[int] = set()
-    sources = []
-    for operation in plan.operations:
-        if not isinstance(operation, Evict | Mask | Summarise | Fold):
-            raise RunFailed("propose", f"{type(operation).__name__} is not an operation")
-        if not isinstance(operation.sources, tuple) or not operation.sources:  # type: ignore[redundant-expr]
-            raise RunFailed("propose", f"{operation} has no tuple of sources")
-        if isinstance(operation, Mask) and not (isinstance(operation.tokens, int) and operation.tokens >= 0):  # type: ignore[redundant-expr]
-            raise RunFailed("propose", f"a placeholder of {operation.tokens!r} tokens, expected 0 or more")
-        for identity in operation.sources:
-            if not isinstance(identity, int) or identity not in context:  # type: ignore[redundant-expr]
-                raise RunFailed("propose", f"span {identity!r} is not in the context")
-            if identity in seen:
-                raise RunFailed("propose", f"span {identity} stands in two operations")
-            span = context[identity]
-            if span.kind is Kind.HEAD:
-                raise RunFailed("propose", "the fixed head cannot be rewritten")
-            seen.add(identity)
-            sources.append(span)
-    return sources
-
-
-def stage(work: Workspace, operation: Operation) -> Replacement:
-    """Return what takes the place of one operation's sources, sizes exact, outside the window."""
-    spans = [work.context[identity] for identity in operation.sources]
-    if isinstance(operation, Evict):
-        return Replacement(operation.sources, None)
-    first = spans[0]
-    if isinstance(operation, Mask):
-        placeholder = first._replace(
-            id=work.new_id(), kind=Kind.PLACEHOLDER, tokens=operation.tokens, provenance=Provenance.DERIVED
-        )
-        return Replacement(operation.sources, placeholder)
-    law = work.setting.laws.summary
-    left = sum(
-        law.share(span.passes, normal=_ratio_draw(work, span), compressible=span.compressible) * span.tokens
-        for span in spans
-    )
-    own = all(span.provenance is Provenance.POLICY for span in spans)
-    summary = Span(
-        id=work.new_id(),
-        kind=Kind.SUMMARY,
-        tokens=law.tokens(left, work.terms.summary_cap),
-        born=min(span.born for span in spans),
-        provenance=Provenance.POLICY if own else Provenance.DERIVED,
-        subgoal=first.subgoal,
-        cites=tuple(dict.fromkeys(antecedent for span in spans for antecedent in span.cites)),
-        needed=any(span.needed for span in spans),
-        content_class="prose",
-        passes=1 + max(span.passes for span in spans),
-        origin=first.id if first.origin is None else first.origin,
-        compressible=all(span.compressible for span in spans),
-    )
-    return Replacement(operation.sources, summary)
-
-
-def _ratio_draw(work: Workspace, span: Span) -> float:
-    """Return the normal draw of a summary's ratio, keyed by what the item descends from."""
-    if not work.setting.laws.summary.ratio_spread:
-        return 0.0
-    origin = span.id if span.origin is None else span.origin
-    whose = "item" if origin >= 0 else "record"
-    return work.streams.normal(f"ratio of {whose} at pass {span.passes}")[abs(origin)]
 
 
 def _is_full(work: Workspace) -> bool:

@@ -24,11 +24,11 @@ from simulator.errors import RunFailed, told
 from simulator.ledger import COMMITTED, Account, Outcome, RewriteEntry
 from simulator.provider import Purpose, TokenClass
 from simulator.recorder import EventRow, Recorder, TurnRow, table
-from simulator.rewrite import Workspace
 from simulator.setting import Setting
 from simulator.streams import Streams, coordinates_of
 from simulator.supervisor import Supervisor
 from simulator.terms import terms_fault
+from simulator.workspace import Workspace
 from simulator.world import World
 
 if TYPE_CHECKING:

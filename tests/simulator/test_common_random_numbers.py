@@ -17,11 +17,11 @@ from scenarios import load_scenario
 from simulator import rewrite
 from simulator.contracts import Policy, Turn, Workload
 from simulator.plan import Summarise
-from simulator.rewrite import Workspace
 from simulator.setting import Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Span
 from simulator.streams import Streams
+from simulator.workspace import Workspace
 from simulator.world import PremiseSpec, WorldSpec
 
 SPIRAL = "rewrite-budget-spiral"

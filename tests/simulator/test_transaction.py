@@ -25,11 +25,12 @@ from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, Summa
 from simulator.ledger import COMMITTED, Account
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import ProviderSpec, Purpose, TokenClass
-from simulator.rewrite import Attempt, Ending, Workspace, gate, transaction
+from simulator.rewrite import Ending, gate, transaction
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
 from simulator.view import Gauge
+from simulator.workspace import Attempt, Workspace
 
 RATIONALE, TRACE, RESERVE = 30, 7, 40
 LAWS = Laws(

@@ -1,0 +1,87 @@
+"""Staging: a plan is checked against the context, and what it asks for is made outside the window.
+
+In come a plan and the true spans; out come replacements with exact sizes. Nothing is changed here:
+that is the commit's.
+"""
+
+from __future__ import annotations
+
+from simulator.context import Context, Replacement
+from simulator.errors import RunFailed
+from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
+from simulator.spans import Kind, Provenance, Span
+from simulator.workspace import Workspace
+
+
+def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
+    """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context.
+
+    A policy may be anybody's class: its plan is checked for what its types promise.
+    """
+    if not isinstance(plan.believed_saving, int):
+        raise RunFailed("propose", f"believed_saving is {plan.believed_saving!r}, expected whole tokens")
+    if not isinstance(plan.operations, tuple):
+        raise RunFailed("propose", f"operations are a {type(plan.operations).__name__}, expected a tuple")
+    seen: set[int] = set()
+    sources = []
+    for operation in plan.operations:
+        if not isinstance(operation, Evict | Mask | Summarise | Fold):
+            raise RunFailed("propose", f"{type(operation).__name__} is not an operation")
+        if not isinstance(operation.sources, tuple) or not operation.sources:  # type: ignore[redundant-expr]
+            raise RunFailed("propose", f"{operation} has no tuple of sources")
+        if isinstance(operation, Mask) and not (isinstance(operation.tokens, int) and operation.tokens >= 0):  # type: ignore[redundant-expr]
+            raise RunFailed("propose", f"a placeholder of {operation.tokens!r} tokens, expected 0 or more")
+        for identity in operation.sources:
+            if not isinstance(identity, int) or identity not in context:  # type: ignore[redundant-expr]
+                raise RunFailed("propose", f"span {identity!r} is not in the context")
+            if identity in seen:
+                raise RunFailed("propose", f"span {identity} stands in two operations")
+            span = context[identity]
+            if span.kind is Kind.HEAD:
+                raise RunFailed("propose", "the fixed head cannot be rewritten")
+            seen.add(identity)
+            sources.append(span)
+    return sources
+
+
+def stage(work: Workspace, operation: Operation) -> Replacement:
+    """Return what takes the place of one operation's sources, sizes exact, outside the window."""
+    spans = [work.context[identity] for identity in operation.sources]
+    if isinstance(operation, Evict):
+        return Replacement(operation.sources, None)
+    first = spans[0]
+    if isinstance(operation, Mask):
+        placeholder = first._replace(
+            id=work.new_id(), kind=Kind.PLACEHOLDER, tokens=operation.tokens, provenance=Provenance.DERIVED
+        )
+        return Replacement(operation.sources, placeholder)
+    law = work.setting.laws.summary
+    left = sum(
+        law.share(span.passes, normal=_ratio_draw(work, span), compressible=span.compressible) * span.tokens
+        for span in spans
+    )
+    own = all(span.provenance is Provenance.POLICY for span in spans)
+    summary = Span(
+        id=work.new_id(),
+        kind=Kind.SUMMARY,
+        tokens=law.tokens(left, work.terms.summary_cap),
+        born=min(span.born for span in spans),
+        provenance=Provenance.POLICY if own else Provenance.DERIVED,
+        subgoal=first.subgoal,
+        cites=tuple(dict.fromkeys(antecedent for span in spans for antecedent in span.cites)),
+        needed=any(span.needed for span in spans),
+        content_class="prose",
+        passes=1 + max(span.passes for span in spans),
+        origin=first.id if first.origin is None else first.origin,
+        compressible=all(span.compressible for span in spans),
+    )
+    return Replacement(operation.sources, summary)
+
+
+def _ratio_draw(work: Workspace, span: Span) -> float:
+    """Return the normal draw of a summary's ratio, keyed by what the item descends from."""
+    if not work.setting.laws.summary.ratio_spread:
+        return 0.0
+    origin = span.id if span.origin is None else span.origin
+    whose = "item" if origin >= 0 else "record"
+    return work.streams.normal(f"ratio of {whose} at pass {span.passes}")[abs(origin)]

@@ -1,0 +1,100 @@
+"""What a rewrite works on: the `Workspace` of one agent, and the `Attempt` under way.
+
+Both are mutable and have no logic of their own but sums: the phases in `simulator.rewrite` are the
+only ones that change an attempt.
+"""
+
+from __future__ import annotations
+
+import simpy
+
+from simulator.cognition import Cognition
+from simulator.context import Context, Replacement
+from simulator.contracts import Component, Policy, Terms
+from simulator.ledger import Account, Ledger
+from simulator.plan import Fold, RewritePlan, Summarise
+from simulator.provider import Provider
+from simulator.setting import Setting
+from simulator.spans import Span
+from simulator.streams import Streams
+from simulator.view import Gauge, believed
+
+
+class Workspace:
+    """All that belongs to one agent and that a rewrite works on.
+
+    Attributes
+    ----------
+    window : tokens, at this moment.
+    turn : number of the current turn.
+    asking : the policy's method that is being called, or empty: whose fault an error is.
+    calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
+    """
+
+    def __init__(self, env: simpy.Environment, setting: Setting, policy: Policy, streams: Streams) -> None:
+        self.env = env
+        self.setting = setting
+        self.policy = policy
+        self.terms: Terms = policy.terms
+        self.streams = streams
+        self.context = Context()
+        self.ledger = Ledger()
+        self.provider = Provider(setting.provider)
+        self.cognition = Cognition(setting.laws)
+        self.window = setting.window
+        self.turn = 0
+        self.asking = ""
+        self.artifacts: list[int] = []
+        self.attempts = 0
+        self.calls_supervisor = False
+        self.commits_since_full = 0
+        self.ambiguous_spans = 0
+        self.requests_since_rewrite = 0
+        self.quota_tokens = 0
+        self._made = 0
+
+    def new_id(self) -> int:
+        """Return an id for a span that is made during the run."""
+        self._made -= 1
+        return self._made
+
+    def believed_tokens(self) -> int:
+        """Return the policy's count of the context."""
+        return believed(self.context.tokens, self.terms.counter_ratio)
+
+
+class Attempt:
+    """One rewrite under way: what was seen, emitted, staged and spent so far."""
+
+    def __init__(self, work: Workspace, gauge: Gauge) -> None:
+        self.gauge = gauge
+        self.number = work.attempts
+        self.started = work.env.now
+        self.before = work.context.tokens
+        self.arrived_before = work.ledger.accounts[Account.ARRIVED]
+        self.out_of_band_before = work.ledger.accounts[Account.OUT_OF_BAND]
+        self.emitted = dict.fromkeys(Component, 0)
+        self.claimed = dict.fromkeys(Component, 0)
+        self.own_ids: list[int] = []
+        self.quality = work.cognition.decision_quality
+        self.plan = RewritePlan()
+        self.sources: list[Span] = []
+        self.staged: list[Replacement] = []
+        self.freed = 0
+        self.measurement_bound = 0
+        self.seconds: dict[str, float] = {}
+
+    def staged_saving(self) -> int:
+        """Return the tokens that the staged operations remove minus what replaces them."""
+        inserted = sum(replacement.span.tokens for replacement in self.staged if replacement.span)
+        return sum(span.tokens for span in self.sources) - inserted
+
+    def summarised(self) -> list[Span]:
+        """Return the sources that a model has read to write something in their place."""
+        by_id = {span.id: span for span in self.sources}
+        return [
+            by_id[identity]
+            for operation in self.plan.operations
+            if isinstance(operation, Summarise | Fold)
+            for identity in operation.sources
+        ]
