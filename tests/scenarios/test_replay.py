@@ -427,7 +427,7 @@ def run_all(scenario: ReplayScenario) -> None:
             assert arrived[:last] == whole[:last]
             assert arrived[last] == sum(span.tokens for span in turns[last].arrivals)
         else:
-            assert run.outcome == "horizon"
+            assert run.outcome == "complete"
             assert arrived == whole
 
 
