@@ -41,8 +41,13 @@ class Finding:
     @property
     def surely_missed(self) -> bool:
         """Whether the whole interval lies beyond the target."""
-        ends = [end for end in (self.low, self.high, self.measured) if end is not None]
-        return self.target is not None and not any(self._keeps(end) for end in ends)
+        return self.met is False and self.clear
+
+    @property
+    def clear(self) -> bool:
+        """Whether the whole interval is on one side of the target."""
+        ends = [end for end in (self.low, self.high) if end is not None]
+        return self.target is None or all(self._keeps(end) == self.met for end in ends)
 
     def _keeps(self, value: float) -> bool:
         assert self.target is not None

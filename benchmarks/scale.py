@@ -91,7 +91,7 @@ def sweep_memory(runs: int) -> Finding:
         measured=large["resident"] / small["resident"],
         target=MEMORY_TARGET,
         times=f"{large['resident'] >> 10} MiB, {small['resident'] >> 10} MiB resident; {grown:.0f} bytes a "
-        "run more in Python's own peak (the plan is a list)",
+        "run more in Python's own peak",
         work=work,
     )
 

@@ -19,6 +19,10 @@ FOLDERS = {
 """Catalogues by the word that `list` takes."""
 
 
+TELLING = {"scenarios": {"workload", "window"}, "experiments": {"factor"}}
+"""Keys by which a file of a user's own is known."""
+
+
 class Entry(NamedTuple):
     """One row of the listing."""
 
@@ -71,9 +75,10 @@ def _found(reference: str) -> tuple[Path, str]:
     if reference.endswith(".toml") or "/" in reference:
         path = Path(reference)
         data = read_toml(path)
-        if "workload" in data or "window" in data:
-            return path, "scenarios"
-        return path, "experiments" if "factor" in data else "policies"
+        for word, keys in TELLING.items():
+            if data.keys() & keys or data.get("base") in names(FOLDERS[word]):
+                return path, word
+        return path, "policies"
     valid = [name for folder in FOLDERS.values() for name in names(folder)]
     raise InputError(
         f"unknown name {reference!r}",
@@ -95,7 +100,10 @@ def _resolved(reference: str, word: str) -> dict[str, object]:
 def _scenario(reference: str) -> dict[str, object]:
     from scenarios import load_scenario
 
-    return load_scenario(reference).file.model_dump(mode="json", exclude_none=True)
+    scenario = load_scenario(reference)
+    data = scenario.file.model_dump(mode="json", exclude_none=True)
+    # a file of another name would be another world
+    return {"draws": scenario.setting().draws, **data}
 
 
 def _policy(reference: str) -> dict[str, object]:

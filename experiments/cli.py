@@ -76,7 +76,7 @@ def reproduce_command(
             shares = box_shares(
                 scenario, points=box, replications=20, seed=1 if seed is None else seed, workers=workers
             )
-            _say(reports.findings_json(shares) if json else reports.box_table(scenario, shares))
+            _say(reports.box_json(shares) if json else reports.box_table(scenario, shares))
         return
     ready_folder(output)
     findings = reproduce(chosen, workers=workers, seed=seed, output=output)
@@ -213,7 +213,11 @@ def sweep_command(
 
     loaded = load_experiment(experiment)
     folder = Path("results") / loaded.name if output is None else output
-    failures = sweep(loaded, folder, workers=workers, fresh=fresh)
+    try:
+        failures = sweep(loaded, folder, workers=workers, fresh=fresh)
+    except KeyboardInterrupt:
+        print("whole parts are kept; the same command goes on from there", file=sys.stderr)
+        raise
     path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
     table = table_of(folder, loaded)
     _say(reports.table_json(table) if json else reports.sweep_table(table, path))

@@ -190,6 +190,10 @@ def load_experiment(reference: str) -> Experiment:
     return Experiment(entry.name, entry.path, file)
 
 
+ONE_POLICY = frozenset({"heat", "phase"})
+"""Plots whose cells hold one policy."""
+
+
 def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
     """Raise InputError where a kind of plot has no place for the experiment's factors or responses."""
     wanted = FACTORS_SHOWN.get(kind)
@@ -197,6 +201,10 @@ def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
         factors = "1 factor" if wanted == 1 else f"{wanted} factors"
         raise InputError(
             f"a {kind} plot shows {factors}, not {len(file.factor)}", where=where, expected="kind table"
+        )
+    if kind in ONE_POLICY and len(file.policies) > 1:
+        raise InputError(
+            f"a {kind} plot shows one policy, not {len(file.policies)}", where=where, expected="kind table"
         )
     if kind == "phase" and (lacking := [name for name in REGIME_RESPONSES if name not in file.responses]):
         raise InputError(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from experiments.catalogues import Entry
     from experiments.comparison import Row
     from experiments.judge import Finding
+    from experiments.reproduction import BoxShare
     from policies.checker import Check
     from scenarios import Scenario
 
@@ -98,14 +99,20 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
     if chance:
         rate = family_false_alarm_rate(len(chance), 1 - LEVEL)
         parts.append(
-            f"{len(chance)} are judged by {LEVEL:.0%} intervals: in fresh worlds, chance alone makes one or "
-            f"more miss with probability {rate:.0%} at most, where every truth lies well inside its band.\n"
+            f"{len(chance)} are judged by {LEVEL:.0%} intervals: in fresh worlds chance makes each miss with "
+            f"probability {1 - LEVEL:.0%} at most, where its truth lies well inside its band, and at least "
+            f"one of them, were they independent, with {rate:.0%}.\n"
         )
     parts.append(f"Pictures and findings.jsonl are in {one_line(str(output))}\n")
     return "".join(parts)
 
 
-def box_table(scenario: Scenario, shares: Sequence[Finding]) -> str:
+def box_json(shares: Iterable[BoxShare]) -> str:
+    """Return one object a signature."""
+    return "".join(json_line(share._asdict()) for share in shares)
+
+
+def box_table(scenario: Scenario, shares: Sequence[BoxShare]) -> str:
     """Return the share of the parameter box in which each signature holds."""
     half = scenario.file.box_half_width
     table = _table(
@@ -115,10 +122,8 @@ def box_table(scenario: Scenario, shares: Sequence[Finding]) -> str:
         "documented",
         "holds in",
     )
-    for finding in shares:
-        _add_row(
-            table, finding.policy, finding.response, finding.documented, f"{finding.holds_in_box or 0:.0%}"
-        )
+    for share in shares:
+        _add_row(table, share.policy, share.response, share.documented, f"{share.holds_in_box:.0%}")
     return _rendered(table)
 
 
@@ -273,12 +278,15 @@ def _rendered(table: Table) -> str:
 
     from rich.console import Console
 
-    width = max(Console().width, LEAST_WIDTH)
-    console = Console(width=width, no_color=not sys.stdout.isatty(), highlight=False)
+    seen = sys.stdout.isatty()
+    width = max(Console().width, LEAST_WIDTH) if seen else WIDTH_OF_A_FILE
+    console = Console(width=width, no_color=not seen, highlight=False)
     with console.capture() as captured:
         console.print(table)
-    return captured.get()
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-LEAST_WIDTH = 150
-"""Columns of the tables where the terminal is narrower or there is none."""
+LEAST_WIDTH = 80
+"""Columns of a table in a terminal that is narrower."""
+WIDTH_OF_A_FILE = 150
+"""Columns of a table that goes to a file or to another program."""

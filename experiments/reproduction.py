@@ -7,9 +7,8 @@ same worlds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.judge import Finding, judge
 from experiments.progress import Mode, progress
@@ -119,18 +118,18 @@ def reproduce(
         own = [judge(scenario.name, expectation, outcomes) for expectation in expected]
         findings += own
         if output is not None:
-            draw(scenario, outcomes, own, output)
+            draw(scenario, outcomes, output)
     return findings
 
 
-def draw(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding], folder: Path) -> list[Path]:
+def draw(scenario: Scenario, outcomes: Outcomes, folder: Path) -> list[Path]:
     """Draw the pictures of one scenario into a folder, and return their paths."""
     from experiments.plots import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for kind in scenario.file.figures:
-        figure = PICTURES[kind](scenario, outcomes, findings)
+        figure = PICTURES[kind](scenario, outcomes)
         if figure is not None:
             paths.append(save_figure(figure, folder / f"{scenario.name}.{kind}.png"))
     return paths
@@ -154,7 +153,7 @@ def _shown(scenario: Scenario) -> list[str]:
     return list(scenario.file.run.policies) or policies_of(scenario)
 
 
-def _occupancy(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
+def _occupancy(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
     from experiments import plots
 
     turns = long_table(outcomes, "turns", _shown(scenario))
@@ -167,14 +166,14 @@ def _occupancy(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Findin
     )
 
 
-def _nets(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
+def _nets(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
     from experiments import plots
 
     rewrites = long_table(outcomes, "rewrites", _shown(scenario))
     return None if rewrites.empty else plots.believed_and_true_net(rewrites)
 
 
-def _ledgers(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
+def _ledgers(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
     from experiments import plots
 
     rows = {}
@@ -185,7 +184,7 @@ def _ledgers(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]
     return plots.ledgers_side_by_side(rows, scenario.file.window.tokens) if rows else None
 
 
-def _cost(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
+def _cost(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
     from experiments import plots
 
     rewrites = long_table(outcomes, "rewrites", _shown(scenario))
@@ -196,7 +195,7 @@ def _cost(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -
     return plots.cost_against_occupancy(spent, window=scenario.file.window.tokens)
 
 
-def _switches(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding]) -> Figure | None:  # noqa: ARG001
+def _switches(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
     """Each variant's runs held against the expectations of the policy that it is a variant of."""
     import pandas as pd
 
@@ -224,7 +223,7 @@ def _switches(scenario: Scenario, outcomes: Outcomes, findings: Sequence[Finding
     )
 
 
-PICTURES: dict[str, Callable[[Scenario, Outcomes, Sequence[Finding]], Figure | None]] = {
+PICTURES: dict[str, Callable[[Scenario, Outcomes], Figure | None]] = {
     "occupancy": _occupancy,
     "nets": _nets,
     "ledgers": _ledgers,
@@ -232,6 +231,18 @@ PICTURES: dict[str, Callable[[Scenario, Outcomes, Sequence[Finding]], Figure | N
     "switches": _switches,
 }
 """Pictures by the name that a scenario file uses."""
+
+
+class BoxShare(NamedTuple):
+    """In what share of a parameter box one signature holds; named runs are none of it."""
+
+    scenario: str
+    policy: str
+    response: str
+    documented: str
+    holds_in_box: float
+    points: int
+    replications: int
 
 
 def box_shares(
@@ -242,8 +253,8 @@ def box_shares(
     seed: int,
     workers: int | None = None,
     show: Mode = "auto",
-) -> list[Finding]:
-    """Return the scenario's findings with the share of a parameter box in which each holds.
+) -> list[BoxShare]:
+    """Return the share of a parameter box in which each signature of a scenario holds.
 
     The box takes each parameter that the file names in `box` times a factor, uniform between 1 minus
     and 1 plus `box_half_width`; points are a Latin hypercube. Worlds are those of `seed`, which is
@@ -276,8 +287,8 @@ def box_shares(
         ]
     with progress(len(tasks), "runs", show) as bar:
         results = run_tasks(execute, tasks, workers=workers, on_done=lambda _i, _r: bar.advance())
-    held = [0] * len(scenario.file.expect)
-    last: list[Finding] = []
+    rows = [row for row in scenario.file.expect if row.replications is None]
+    held = [0] * len(rows)
     all_held = 0
     per_point = len(policies) * replications
     for number in range(points):
@@ -286,20 +297,17 @@ def box_shares(
             policy: block[place * replications : (place + 1) * replications]
             for place, policy in enumerate(policies)
         }
-        last = [judge(scenario.name, row, outcomes, by_estimate=True) for row in scenario.file.expect]
-        for place, finding in enumerate(last):
-            held[place] += finding.passed
-        all_held += all(finding.passed for finding in last)
+        judged = [judge(scenario.name, row, outcomes, by_estimate=True).passed for row in rows]
+        held = [count + passed for count, passed in zip(held, judged, strict=True)]
+        all_held += all(judged)
+    size = (points, replications)
+    size = (points, replications)
     shares = [
-        replace(finding, holds_in_box=count / points) for finding, count in zip(last, held, strict=True)
+        BoxShare(scenario.name, row.policy, row.response, row.documented, count / points, *size)
+        for row, count in zip(rows, held, strict=True)
     ]
-    whole = replace(
-        shares[0],
-        policy="all",
-        response="all signatures together",
-        documented="",
-        holds_in_box=all_held / points,
-    )
+    together = "all signatures together"
+    whole = BoxShare(scenario.name, "all", together, "", all_held / points, *size)
     return [*shares, whole]
 
 

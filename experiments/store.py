@@ -277,6 +277,12 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError("is not the manifest of a sweep", where=str(path), expected=f"format {FORMAT!r}")
+    sessions = found.get("sessions")
+    whole = isinstance(found.get("plan"), dict) and isinstance(sessions, list)
+    if not whole or not sessions or not all(isinstance(session, dict) for session in sessions):
+        raise InputError(
+            "is damaged", where=str(path), expected="a plan and its sessions; sweep with --fresh"
+        )
     return found
 
 

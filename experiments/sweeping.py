@@ -23,15 +23,16 @@ from experiments.experiment import REGIME_RESPONSES, Experiment, ExperimentFile,
 from experiments.progress import Mode, progress
 from experiments.runner import stream_tasks
 from experiments.runs import RunTask, execute
-from experiments.statistics import mean_interval
+from experiments.statistics import Interval, mean_interval, share_interval
 from experiments.store import SweepStore, read_manifest, read_runs
 from experiments.workers import Failure
 from policies import load_policy
 from scenarios import load_scenario
-from scenarios.measures import MEASURES
+from scenarios.measures import MEASURES, YES_OR_NO
 from simulator import InputError, Run
 from simulator.catalogue import validated
 from simulator.errors import nearest_name
+from simulator.simulation import version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,17 +72,24 @@ def response(run: Run, name: str) -> float | None:
 
 def plan_of(experiment: Experiment) -> list[SweepTask]:
     """Return all runs of an experiment. Raises InputError where a point or a policy cannot be built."""
+    try:
+        return _plan(experiment)
+    except InputError as fault:
+        raise InputError(f"{fault}", where=str(experiment.path)) from fault
+
+
+def _plan(experiment: Experiment) -> list[SweepTask]:
     file = experiment.file
+    responses = tuple(file.responses)
     tasks = []
     for point in experiment.points():
         setting = load_scenario(file.scenario, point.of_scenario).setting()
+        labels: dict[str, Scalar] = dict(point.labels)
         for policy in file.policies:
             load_policy(policy, point.of_policy)
             tasks += [
                 SweepTask(
-                    RunTask(setting, policy, file.seed, replication, point.of_policy),
-                    dict(point.labels),
-                    tuple(file.responses),
+                    RunTask(setting, policy, file.seed, replication, point.of_policy), labels, responses
                 )
                 for replication in range(file.replications)
             ]
@@ -157,7 +165,7 @@ def digest_of(experiment: Experiment, plan: Sequence[SweepTask] | None = None) -
     def add(part: object) -> None:
         digest.update(json.dumps(plain_form(part), sort_keys=True).encode())
 
-    add([file.seed, file.replications, file.responses])
+    add([version(), file.seed, file.replications, file.responses])
     for task in plan_of(experiment) if plan is None else plan:
         run = task.run
         if run.replication:
@@ -222,7 +230,7 @@ def table_of(folder: Path, experiment: Experiment) -> pd.DataFrame:
         failed = int(group["failure"].notna().sum())
         for name in experiment.file.responses:
             values = group[name].dropna().to_numpy(dtype=float)
-            interval = mean_interval(values) if len(values) else None
+            interval = _interval(name, values.tolist())
             rows.append(
                 {
                     **place,
@@ -237,14 +245,24 @@ def table_of(folder: Path, experiment: Experiment) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _interval(response: str, values: Sequence[float]) -> Interval | None:
+    """Return the interval of a mean; of a response that is 0 or 1, that of a share."""
+    if not values:
+        return None
+    if response in MEASURES and MEASURES[response].unit == YES_OR_NO:
+        return share_interval(round(sum(values)), len(values))
+    return mean_interval(values)
+
+
 def regimes(table: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
     """Return one row a point and policy with its regime.
 
     Spiral: mean net of an attempt below 0. Insufficient: at least 0 but below what arrives a turn.
-    Stable: else, and where nothing triggered.
+    Stable: else, and where nothing triggered. Points of which every run failed have none.
     """
     places = [*factors, "policy"]
-    wide = table[places].drop_duplicates().reset_index(drop=True)
+    ran = table[(table["failed"] == 0) | (table["n"] > 0)]
+    wide = ran[places].drop_duplicates().reset_index(drop=True)
     for name in REGIME_RESPONSES:
         own = table.loc[table["response"] == name, [*places, "mean"]]
         own = own.assign(mean=own["mean"].astype(float)).rename(columns={"mean": name})
@@ -295,7 +313,8 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
         )
     if kind == "table":
         wide = table.copy()
-        wide["setting"] = wide[factors].astype(str).agg(", ".join, axis=1)
+        places = [*factors, "policy"] if len(file.policies) > 1 else factors
+        wide["setting"] = wide[places].astype(str).agg(", ".join, axis=1)
         wide["judged"] = None
         wide["documented"] = wide["response"].map(
             lambda name: MEASURES[name].unit if name in MEASURES else ""
@@ -307,7 +326,7 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
             signature="response",
             value="mean",
             passed="judged",
-            corner=", ".join(factors),
+            corner=", ".join(places),
         )
     rows = table[table["response"] == chosen].rename(columns={"mean": chosen})
     if kind == "heat":

@@ -9,9 +9,11 @@ content has come in that it says nothing of.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simulator.contracts import Lesson
+from simulator.spans import Kind
 from simulator.view import Gauge
 
 
@@ -44,22 +46,24 @@ class Admission:
         self._known: int = 0
         self._plan_known: float = math.inf
 
-    def freeable(self, gauge: Gauge, *, need: int | None, evicts_dead: bool) -> int:
+    def freeable(self, gauge: Gauge, *, kinds: Iterable[Kind], need: int | None, evicts_dead: bool) -> int:
         """Return the tokens that an attempt may free; independent of the context's length.
 
         Parameters
         ----------
         gauge : Gauge
+        kinds : iterable of Kind
+            What the plan may replace.
         need : int or None
             Tokens that the plan will aim at: it ends where the believed ratio says that they are met.
         evicts_dead : bool
             Whether the plan takes dead spans first.
         """
-        self._offered = gauge.summarisable_tokens
+        dead = gauge.dead_tokens if evicts_dead else 0
+        self._offered = max(0, sum(gauge.by_kind[kind] for kind in kinds) - dead)
         lapse = self._terms.lapse
         if lapse is not None and self._offered - self._known > lapse * self._plan_known:
             self._forget()
-        dead = gauge.dead_tokens if evicts_dead else 0
         largest = float(self._offered)
         if self._plan is not None:
             largest = min(largest, self._plan)

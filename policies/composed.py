@@ -80,7 +80,10 @@ class ComposedPolicy(Policy):
         if not self.parts.gates:
             return ACCEPTED
         freeable = self._admission.freeable(
-            gauge, need=self._need(gauge), evicts_dead=self.parts.selector.dead_first
+            gauge,
+            kinds=self.parts.selector.kinds - self.parts.selector.exempt,
+            need=self._need(gauge),
+            evicts_dead=self.parts.selector.dead_first,
         )
         bound = Bound(freeable, *self._charged_costs(gauge.tokens))
         return _first_refusal(gate.admit(bound) for gate in self.parts.gates)

@@ -16,6 +16,10 @@ from simulator.simulation import Run
 Number = float | None
 
 
+YES_OR_NO = "0 or 1"
+"""Unit of a measure whose mean over runs is a share."""
+
+
 class Measure(NamedTuple):
     """One response: its unit, its definition, and how it is taken from a run."""
 
@@ -48,8 +52,7 @@ def _acceleration(run: Run) -> Number:
 
 
 def _points(entry: RewriteEntry, tokens: int) -> float:
-    window = 100 * entry.tokens_before / entry.occupancy_before_pct
-    return 100 * tokens / window
+    return 100 * tokens / entry.window
 
 
 def _after_commit(run: Run) -> Number:
@@ -80,13 +83,18 @@ def _share_without_gain(run: Run) -> Number:
     return _mean([float(entry.net <= 0) for entry in _committed(run)])
 
 
+def _planned(run: Run) -> list[RewriteEntry]:
+    """Return the attempts that came to choose spans."""
+    return [entry for entry in run.rewrite_rows if entry.selected]
+
+
 def _own_selected(run: Run) -> Number:
-    return _mean([float(entry.own_selected > 0) for entry in run.rewrite_rows])
+    return _mean([float(entry.own_selected > 0) for entry in _planned(run)])
 
 
 def _own_selected_later(run: Run) -> Number:
     """Share of attempts from the second on whose plan holds own records."""
-    return _mean([float(entry.own_selected > 0) for entry in run.rewrite_rows[1:]])
+    return _mean([float(entry.own_selected > 0) for entry in _planned(run)[1:]])
 
 
 def _own_share(entry: RewriteEntry) -> float:
@@ -198,7 +206,7 @@ def _arrivals_per_turn(run: Run) -> Number:
 
 
 MEASURES: dict[str, Measure] = {
-    "overflowed": Measure("0 or 1", "the run ended because a request no longer fitted", _overflowed),
+    "overflowed": Measure(YES_OR_NO, "the run ended because a request no longer fitted", _overflowed),
     "mean_rise_pct": Measure("points", "mean of -net over committed rewrites from the second on", _mean_rise),
     "acceleration_pct": Measure(
         "points", "rise of the last committed rewrite minus that of the second", _acceleration
@@ -216,11 +224,9 @@ MEASURES: dict[str, Measure] = {
     "share_without_gain": Measure(
         "share of commits", "committed rewrites with net <= 0", _share_without_gain
     ),
-    "share_own_selected": Measure(
-        "share of attempts", "attempts whose plan holds own records", _own_selected
-    ),
+    "share_own_selected": Measure("share of attempts", "plans that hold own records", _own_selected),
     "share_own_selected_later": Measure(
-        "share of attempts", "attempts from the second on whose plan holds own records", _own_selected_later
+        "share of attempts", "plans from the second on that hold own records", _own_selected_later
     ),
     "smallest_own_share_step": Measure(
         "share of tokens",

@@ -22,7 +22,7 @@ from simulator.recorder import EventRow, Recorder, TurnRow
 from simulator.rewrite import transaction
 from simulator.spans import Kind, Provenance, Span
 from simulator.supervisor import Supervisor
-from simulator.view import SUMMARISABLE, Gauge, believed
+from simulator.view import Gauge, believed
 from simulator.workspace import Workspace
 from simulator.world import World
 
@@ -110,12 +110,12 @@ class Agent:
         """Return what the policy sees at a check point."""
         work = self.work
         context = work.context
-        tokens, dead, summarisable = context.tokens, context.dead_tokens, 0
-        for kind in SUMMARISABLE:
-            summarisable += context.by_kind[kind]
+        tokens, dead = context.tokens, context.dead_tokens
+        by_kind = context.by_kind.copy()
         ratio = work.terms.counter_ratio
         if ratio != 1:
-            tokens, dead, summarisable = (believed(count, ratio) for count in (tokens, dead, summarisable))
+            tokens, dead = work.believed_tokens(), believed(dead, ratio)
+            by_kind = {kind: believed(count, ratio) for kind, count in by_kind.items()}
         return Gauge(
             point,
             work.turn,
@@ -124,7 +124,7 @@ class Agent:
             work.setting.output_reserve,
             work.requests_since_rewrite,
             dead,
-            summarisable,
+            by_kind,
         )
 
     def _check(self, point: CheckPoint) -> Iterable[simpy.Event]:
@@ -216,7 +216,7 @@ class Agent:
                 work.env.now,
                 tokens,
                 100 * tokens / work.window,
-                believed(tokens, work.terms.counter_ratio),
+                work.believed_tokens(),
                 arrived,
                 retired,
                 removed - self._removed,

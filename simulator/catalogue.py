@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Data = dict[str, object]
 Model = TypeVar("Model", bound="BaseModel")
 
+OTHER_FORMS = {"policy": ", or package.module:Class"}
+"""Forms of a reference that are no catalogue file."""
+
 LARGEST_FILE = 4 << 20
 """Bytes; a longer file is not one of ours."""
 
@@ -195,7 +198,7 @@ def _path_of(kind: str, reference: str, folder: Path, where: str = "") -> Path:
     raise InputError(
         f"unknown {kind} {reference!r}",
         where=where,
-        expected=f"{_a(kind)} of `rewritelab list` or the path of a TOML file",
+        expected=f"{_a(kind)} of `rewritelab list` or the path of a TOML file{OTHER_FORMS.get(kind, '')}",
         nearest=nearest_name(reference, valid),
     )
 

@@ -100,7 +100,7 @@ class Terms:
         account, which no gate sees.
     immutable_this_turn : no operation may touch an artifact before its turn ends.
     never_summarised : no operation may touch an artifact as long as it lives.
-    retires : artifacts of earlier turns are removed whole at turn start.
+    retires : artifacts of earlier turns that are never summarised are removed whole at turn start.
     retries : further requests for a replacement after one has failed.
     endless_window : the bound of a policy that never meets its window.
     """

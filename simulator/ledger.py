@@ -58,6 +58,7 @@ class RewriteEntry(NamedTuple):
     outcome: str
     stage: str
     reason: str
+    window: int
     selected: int
     selected_tokens: int
     own_selected: int

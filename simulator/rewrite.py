@@ -85,8 +85,8 @@ def deliberate(work: Workspace, attempt: Attempt) -> Ending | None:
 
 def propose(work: Workspace, attempt: Attempt) -> Ending | None:
     """Let the policy choose spans; its estimate is recorded as belief."""
-    error_gain, normal = work.setting.laws.quality, None
-    if error_gain.error_gain and attempt.quality < 1:
+    law, normal = work.setting.laws.quality, None
+    if law.error_gain and attempt.quality < 1:
         normal = work.streams.normal(f"judgement {attempt.number}")
     view = look(
         work.context,
@@ -95,13 +95,13 @@ def propose(work: Workspace, attempt: Attempt) -> Ending | None:
         unseen=attempt.own_ids,
         judgement=None
         if normal is None
-        else lambda place: error_gain.estimate_factor(attempt.quality, normal[place]),
+        else lambda place: law.estimate_factor(attempt.quality, normal[place]),
     )
     plan = ask(work, "propose", work.policy.propose, view)
     if not isinstance(plan, RewritePlan):
         raise RunFailed("propose", f"policy returned {type(plan).__name__}, expected a RewritePlan")
     attempt.plan = plan
-    attempt.sources = checked_sources(work.context, plan)
+    attempt.sources = checked_sources(work.context, plan, unseen=attempt.own_ids)
     return None
 
 
@@ -127,11 +127,7 @@ def replace(work: Workspace, attempt: Attempt) -> Ending | None:
             )
     attempt.staged = [stage(work, operation) for operation in attempt.plan.operations]
     if read:
-        writing = sum(
-            replacement.span.tokens
-            for replacement in attempt.staged
-            if replacement.span and replacement.span.kind is Kind.SUMMARY
-        )
+        writing = attempt.summaries_tokens()
         _spend(attempt, "replace", work.provider.fresh_prompt(reading, writing, Purpose.REPLACEMENT))
     return None
 
@@ -143,7 +139,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     if gone:
         return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
     freed = attempt.staged_saving()
-    attempt.measurement_bound = _measurement(work, attempt, context.tokens - freed)
+    attempt.measurement_bound = _measurement(work, context.tokens - freed)
     touched = [
         span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected
     ]
@@ -151,16 +147,17 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     proposal = Proposal(
         freed=freed,
         rewrite_cost=attempt.claimed[Component.RATIONALE],
-        measurement_cost=attempt.measurement_bound if Component.MEASUREMENT in terms.charges else 0,
+        measurement_cost=_charged_bound(work, attempt),
         unattributed=in_window - sum(attempt.emitted.values()),
         touched_own_substrate=bool(touched),
-        slack=work.window - work.setting.output_reserve - context.tokens,
+        slack=work.window - work.setting.output_reserve - work.believed_tokens(),
         believed_saving=attempt.plan.believed_saving,
         believed_freed=believed(freed, terms.counter_ratio),
     )
     verdict = ask(work, "judge", work.policy.judge, proposal)
     if not isinstance(verdict, Verdict):
         raise RunFailed("judge", f"policy returned {type(verdict).__name__}, expected a Verdict")
+    attempt.verdict = verdict.reason
     if not verdict.accepted:
         return Ending(Outcome.REFUSED, "gate", verdict.reason)
     if touched:
@@ -183,16 +180,18 @@ def commit(work: Workspace, attempt: Attempt) -> Ending | None:
 def measure(work: Workspace, attempt: Attempt) -> Ending | None:
     """Confirm the new count; the trace of it enters the context."""
     count = work.context.tokens
-    tokens = _measurement(work, attempt, count)
+    tokens = _measurement(work, count)
     if tokens > attempt.measurement_bound:
         raise RunFailed("measure", f"measured {tokens} tokens, the gate was told {attempt.measurement_bound}")
     if _is_full(work):
         _spend(attempt, "measure", work.setting.laws.measurement.seconds_per_token * count)
         work.commits_since_full = work.ambiguous_spans = 0
+        work.counted = count
     else:
         work.commits_since_full += 1
         if work.terms.counter_ratio != 1:
             work.ambiguous_spans += len(attempt.staged)
+    attempt.measured_error = work.believed_tokens() - count
     emit(work, attempt, Component.MEASUREMENT, Kind.TRACE, tokens)
     return None
 
@@ -202,7 +201,6 @@ PHASES: tuple[Phase, ...] = (admit, deliberate, propose, replace, gate, commit, 
 
 def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
     """Close the attempt: audit its identities, record believed beside true net, teach the policy."""
-    entry = work.ledger.settle
     emitted, context = attempt.emitted, work.context
     cost, measured = emitted[Component.RATIONALE], emitted[Component.MEASUREMENT]
     net = attempt.freed - cost - measured
@@ -210,16 +208,12 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
     if committed and net <= 0:
         ending = Ending(Outcome.WITHOUT_EFFECT, ending.stage, ending.reason)
     read = attempt.summarised()
-    summaries = sum(
-        replacement.span.tokens
-        for replacement in attempt.staged
-        if replacement.span and replacement.span.kind is Kind.SUMMARY
-    )
+    summaries = attempt.summaries_tokens()
     own = [
         span for span in attempt.sources if span.kind in OWN_RECORDS or span.provenance is Provenance.POLICY
     ]
     believed_saving = attempt.plan.believed_saving if committed else 0
-    entry(
+    work.ledger.settle(
         RewriteEntry(
             turn=work.turn,
             time_s=attempt.started,
@@ -241,13 +235,14 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             rewrite_seconds=work.env.now - attempt.started,
             outcome=ending.outcome.value,
             stage=ending.stage,
-            reason=ending.reason,
+            reason=ending.reason or attempt.verdict,
+            window=work.window,
             selected=len(attempt.sources),
             selected_tokens=sum(span.tokens for span in attempt.sources),
             own_selected=len(own),
             own_selected_tokens=sum(span.tokens for span in own),
             summaries_tokens=summaries,
-            measured_error=work.believed_tokens() - context.tokens,
+            measured_error=attempt.measured_error,
             decision_quality=attempt.quality,
             deliberate_seconds=attempt.seconds.get("deliberate", 0.0),
             replace_seconds=attempt.seconds.get("replace", 0.0),
@@ -289,13 +284,13 @@ def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, to
         return
     span = Span(work.new_id(), kind, tokens, work.turn, Provenance.POLICY, content_class="prose")
     work.context.append(span)
-    if work.terms.retires:
-        work.artifacts.append(span.id)
     attempt.own_ids.append(span.id)
     if work.terms.immutable_this_turn:
         work.context.immutable.add(span.id)
     if work.terms.never_summarised:
         work.context.protected.add(span.id)
+        if work.terms.retires:  # what is not marked cannot be told from content
+            work.artifacts.append(span.id)
     account = Account.MEASUREMENT if component is Component.MEASUREMENT else Account.REWRITE
     work.ledger.post(account, tokens)
     attempt.emitted[component] += tokens
@@ -313,11 +308,17 @@ def _is_full(work: Workspace) -> bool:
     return terms.measurement is MeasurementPlan.FULL
 
 
-def _measurement(work: Workspace, attempt: Attempt, count: int) -> int:  # noqa: ARG001
+def _measurement(work: Workspace, count: int) -> int:
     law = work.setting.laws.measurement
     if work.terms.measurement is MeasurementPlan.NONE:
         return 0
     return law.full(count) if _is_full(work) else law.delta_tokens
+
+
+def _charged_bound(work: Workspace, attempt: Attempt) -> int:
+    """Return what the measurement to come may write into the window and is charged to the rewrite."""
+    charged = Component.MEASUREMENT in work.terms.charges and work.setting.charged_to == "window"
+    return attempt.measurement_bound if charged else 0
 
 
 def _arrived(work: Workspace, attempt: Attempt) -> int:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -145,11 +146,15 @@ def _require_terms(policy: Policy) -> None:
 def brief_of(setting: Setting) -> Brief:
     """Return what a policy is told at the start: the documented facts of its runtime."""
     laws = setting.laws
-    return Brief(
+    facts = Brief(
         window=setting.window,
         output_reserve=setting.output_reserve,
         summary_floor=laws.summary.floor,
         summary_cap=laws.summary.cap,
+    )
+    if setting.charged_to == "separate":  # nothing of a rewrite comes into the window
+        return facts
+    return facts._replace(
         rationale_estimate=round(laws.rationale.base),
         full_measurement_share=laws.measurement.share,
         full_measurement_tokens=laws.measurement.full_tokens,
@@ -218,7 +223,7 @@ def _summary(agent: Agent, supervisor: Supervisor) -> dict[str, object]:
         "net_tokens": sum(entry.net for entry in entries),
         "believed_net_tokens": sum(entry.believed_net for entry in entries),
         "waste_tokens": -sum(entry.net for entry in entries if entry.net <= 0),
-        "quota_tokens": work.quota_tokens,
+        "quota_tokens": work.quota_tokens if work.setting.charged_to == "separate" else None,
         "retired_tokens": accounts[Account.RETIRED],
         "out_of_band_tokens": accounts[Account.OUT_OF_BAND],
         "escalations": supervisor.escalations,
@@ -259,12 +264,14 @@ def _manifest(setting: Setting, policy: Policy, seed: int | Sequence[int]) -> di
         "seed": list(coordinates_of(seed)),
         "versions": {
             "python": platform.python_version(),
-            **{name: _version(name) for name in ("rewritelab", "simpy", "numpy")},
+            **{name: version(name) for name in ("rewritelab", "simpy", "numpy")},
         },
     }
 
 
-def _version(name: str) -> str | None:
+@cache
+def version(name: str = "rewritelab") -> str | None:
+    """Return the version of an installed distribution, None where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -6,6 +6,8 @@ that is the commit's.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from simulator.context import Context, Replacement
 from simulator.errors import RunFailed
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
@@ -13,7 +15,7 @@ from simulator.spans import Kind, Provenance, Span
 from simulator.workspace import Workspace
 
 
-def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
+def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[int] = ()) -> list[Span]:
     """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context.
 
     A policy may be anybody's class: its plan is checked for what its types promise.
@@ -32,8 +34,8 @@ def checked_sources(context: Context, plan: RewritePlan) -> list[Span]:
         if isinstance(operation, Mask) and not (isinstance(operation.tokens, int) and operation.tokens >= 0):  # type: ignore[redundant-expr]
             raise RunFailed("propose", f"a placeholder of {operation.tokens!r} tokens, expected 0 or more")
         for identity in operation.sources:
-            if not isinstance(identity, int) or identity not in context:  # type: ignore[redundant-expr]
-                raise RunFailed("propose", f"span {identity!r} is not in the context")
+            if not isinstance(identity, int) or identity not in context or identity in unseen:  # type: ignore[redundant-expr]
+                raise RunFailed("propose", f"span {identity!r} is not in the view")
             if identity in seen:
                 raise RunFailed("propose", f"span {identity} stands in two operations")
             span = context[identity]

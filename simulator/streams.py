@@ -73,7 +73,7 @@ class Streams:
 
 
 def coordinates_of(seed: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the seed as coordinates: one root seed, or (root seed, replication).
+    """Return the seed as coordinates (root seed, replication); a root seed alone is its replication 0.
 
     Raises
     ------
@@ -81,9 +81,9 @@ def coordinates_of(seed: int | Sequence[int]) -> tuple[int, ...]:
         A coordinate is not a whole number of 0 or more.
 
     >>> coordinates_of(7)
-    (7,)
+    (7, 0)
     """
-    parts = tuple(seed) if isinstance(seed, Sequence) else (seed,)
+    parts = tuple(seed) if isinstance(seed, Sequence) else (seed, 0)
     try:
         coordinates = tuple(index(part) for part in parts)
     except TypeError:

@@ -6,15 +6,12 @@ hold the policy's own count, never the true one, and nothing that the model keep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from simulator.context import Context
 from simulator.contracts import CheckPoint
 from simulator.spans import Kind, Provenance
-
-SUMMARISABLE = (Kind.TOOL_RESULT, Kind.SUMMARY)
-"""Kinds that a gauge counts as content that a summary could shrink."""
 
 
 class Gauge(NamedTuple):
@@ -28,7 +25,7 @@ class Gauge(NamedTuple):
     window, output_reserve : tokens.
     requests_since_rewrite : model requests since the last committed rewrite.
     dead_tokens : believed tokens of closed subgoals with nothing needed in them.
-    summarisable_tokens : believed tokens of tool results and summaries.
+    by_kind : believed tokens by kind of span.
     """
 
     point: CheckPoint
@@ -38,7 +35,7 @@ class Gauge(NamedTuple):
     output_reserve: int
     requests_since_rewrite: int
     dead_tokens: int
-    summarisable_tokens: int
+    by_kind: Mapping[Kind, int]
 
 
 class Item(NamedTuple):

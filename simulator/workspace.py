@@ -15,7 +15,7 @@ from simulator.ledger import Account, Ledger
 from simulator.plan import Fold, RewritePlan, Summarise
 from simulator.provider import Provider
 from simulator.setting import Setting
-from simulator.spans import Span
+from simulator.spans import Kind, Span
 from simulator.streams import Streams
 from simulator.view import Gauge, believed
 
@@ -28,6 +28,7 @@ class Workspace:
     window : tokens, at this moment.
     turn : number of the current turn.
     asking : the policy's method that is being called, or empty: whose fault an error is.
+    counted : the true count at the last full measurement, which the policy's counter starts from.
     calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
     """
 
@@ -47,6 +48,7 @@ class Workspace:
         self.artifacts: list[int] = []
         self.attempts = 0
         self.calls_supervisor = False
+        self.counted = 0
         self.commits_since_full = 0
         self.ambiguous_spans = 0
         self.requests_since_rewrite = 0
@@ -59,8 +61,8 @@ class Workspace:
         return self._made
 
     def believed_tokens(self) -> int:
-        """Return the policy's count of the context."""
-        return believed(self.context.tokens, self.terms.counter_ratio)
+        """Return the policy's count: what was measured last, and its counter's word on all since."""
+        return self.counted + believed(self.context.tokens - self.counted, self.terms.counter_ratio)
 
 
 class Attempt:
@@ -82,12 +84,19 @@ class Attempt:
         self.staged: list[Replacement] = []
         self.freed = 0
         self.measurement_bound = 0
+        self.measured_error = 0
+        self.verdict = ""
         self.seconds: dict[str, float] = {}
 
     def staged_saving(self) -> int:
         """Return the tokens that the staged operations remove minus what replaces them."""
         inserted = sum(replacement.span.tokens for replacement in self.staged if replacement.span)
         return sum(span.tokens for span in self.sources) - inserted
+
+    def summaries_tokens(self) -> int:
+        """Return the tokens of the staged summaries."""
+        spans = (replacement.span for replacement in self.staged)
+        return sum(span.tokens for span in spans if span and span.kind is Kind.SUMMARY)
 
     def summarised(self) -> list[Span]:
         """Return the sources that a model has read to write something in their place."""

@@ -250,6 +250,6 @@ class SessionBuilder:
         if not any(message.kind == "tool_result" for message in self.messages):
             self.say("There are no tool results.")
         if self._prefix is None:
-            self.say("No usage is reported, so the fixed prefix is unknown.")
+            self.say("No usage is reported.")
         if self._citations.is_full:
             self.say(f"Only the first {NEEDLES_PER_SESSION} quotable pieces were watched for citations.")

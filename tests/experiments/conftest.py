@@ -38,6 +38,9 @@ reply_high = 40
 [laws.rationale]
 base = 60
 
+[laws.summary]
+ratio = 0.3
+
 [laws.measurement]
 law = "share"
 share = 0.02

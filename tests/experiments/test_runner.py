@@ -28,7 +28,7 @@ from simulator.errors import InputError
 JOBS = """
     import os, signal, sys, threading, time
     from pathlib import Path
-    from simulator.contracts import RunFailed
+    from simulator.errors import RunFailed
 
     def square(number):
         return number * number

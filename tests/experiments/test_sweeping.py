@@ -186,6 +186,7 @@ def test_the_digest_follows_the_text_of_a_class(small_experiment: Path, tmp_path
     module = tmp_path / "mine.py"
     module.write_text("from policies.composed import ComposedPolicy as Base\nclass Mine:\n    pass\n")
     module.write_text("from simulator.contracts import Policy\n\n\nclass Mine(Policy):\n    name = 'mine'\n")
+    edited(small_experiment, 'kind = "phase"', 'kind = "table"')
     edited(small_experiment, '["naive-never-summarised"]', '["mine:Mine", "guarded"]')
     script = (
         "import sys\nfrom experiments.experiment import load_experiment\n"
@@ -266,6 +267,7 @@ def test_rows(experiment: Experiment, tmp_path: Path) -> None:
 
 @pytest.mark.unit
 def test_a_failed_run_is_a_row(zoo: str, small_experiment: Path, tmp_path: Path) -> None:
+    edited(small_experiment, 'kind = "phase"', 'kind = "table"')
     broken = edited(small_experiment, '["naive-never-summarised"]', f'["{zoo}:RaisesInPropose", "naive"]')
     broken = edited(small_experiment, "replications = 15", "replications = 2")
     assert sweep(broken, tmp_path / "out", workers=1, show="none") == 4
@@ -297,11 +299,20 @@ def test_a_failed_run_is_a_row(zoo: str, small_experiment: Path, tmp_path: Path)
 )
 def test_regimes_by_definition(net: float | None, arrivals: float | None, regime: str) -> None:
     rows = [
-        {"x": 1, "policy": "p", "response": name, "mean": value}
+        {"x": 1, "policy": "p", "response": name, "mean": value, "n": int(value is not None), "failed": 0}
         for name, value in (("net_per_attempt_tokens", net), ("arrivals_per_turn_tokens", arrivals))
     ]
     found = regimes(pd.DataFrame(rows), ["x"])
     assert found[["x", "policy", "regime"]].to_numpy().tolist() == [[1, "p", regime]]
+
+
+@pytest.mark.unit
+def test_a_point_of_which_every_run_failed_has_no_regime() -> None:
+    rows = [
+        {"x": 1, "policy": "p", "response": name, "mean": None, "n": 0, "failed": 3}
+        for name in ("net_per_attempt_tokens", "arrivals_per_turn_tokens")
+    ]
+    assert regimes(pd.DataFrame(rows), ["x"]).empty
 
 
 @pytest.mark.unit
@@ -351,3 +362,11 @@ def test_spiral_boundary_lies_within_one_step_of_the_analytic_line(tmp_path: Pat
             assert line > 725 - step
         else:
             assert abs(spirals.min() - line) <= step or line < 25
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("kind", ["heat", "phase"])
+def test_cells_hold_one_policy(small_experiment: Path, kind: str) -> None:
+    with pytest.raises(InputError, match=f"a {kind} plot shows one policy, not 2"):
+        edited(small_experiment, '["naive-never-summarised"]', '["naive", "guarded"]')
+        edited(small_experiment, 'kind = "phase"', f'kind = "{kind}"')

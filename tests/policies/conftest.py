@@ -39,15 +39,12 @@ def item() -> Callable[..., Item]:
 def gauge() -> Callable[..., Gauge]:
     """Make a gauge: a window of 1,000 tokens, before a request, unless said otherwise."""
 
-    def make(tokens: int = 0, window: int = 1_000, **said: int) -> Gauge:
-        plain = {
-            "turn": 1,
-            "output_reserve": 0,
-            "requests_since_rewrite": 1,
-            "dead_tokens": 0,
-            "summarisable_tokens": 0,
-        }
-        return Gauge(CheckPoint.BEFORE_REQUEST, tokens=tokens, window=window, **{**plain, **said})
+    def make(tokens: int = 0, window: int = 1_000, results: int = 0, **said: int) -> Gauge:
+        plain = {"turn": 1, "output_reserve": 0, "requests_since_rewrite": 1, "dead_tokens": 0}
+        by_kind = {**dict.fromkeys(Kind, 0), Kind.TOOL_RESULT: results}
+        return Gauge(
+            CheckPoint.BEFORE_REQUEST, tokens=tokens, window=window, by_kind=by_kind, **{**plain, **said}
+        )
 
     return make
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from policies.admission import Admission, AdmissionTerms
 from simulator.contracts import Lesson
+from simulator.spans import Kind
 from simulator.view import Gauge
 
 
@@ -20,21 +21,21 @@ def lesson(summarised: int, summaries: int, items: int = 1, outcome: str = "comm
 
 
 def hope(admission: Admission, gauge: Gauge, *, need: int | None = None, evicts_dead: bool = False) -> int:
-    return admission.freeable(gauge, need=need, evicts_dead=evicts_dead)
+    return admission.freeable(gauge, kinds=(Kind.TOOL_RESULT,), need=need, evicts_dead=evicts_dead)
 
 
 @pytest.mark.unit
 def test_before_any_lesson_it_hopes_for_the_believed_ratio_of_all(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(), 0.3)
-    shown = gauge(900, dead_tokens=50, summarisable_tokens=400)
+    shown = gauge(900, dead_tokens=50, results=400)
     assert hope(admission, shown) == 280
-    assert hope(admission, shown, evicts_dead=True) == 330
+    assert hope(admission, shown, evicts_dead=True) == 50 + 245  # what is dead is not offered twice
 
 
 @pytest.mark.unit
 def test_the_averages_move_as_by_hand(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=0.5), 0.3)
-    shown = gauge(summarisable_tokens=10_000)
+    shown = gauge(results=10_000)
     steps = [
         # ratio 0.3 -> 0.3 + 0.5 x (0.7 - 0.3) = 0.5; size 1,000: hope 500
         (lesson(1_000, 700), 500),
@@ -54,7 +55,7 @@ def test_two_items_weigh_as_much_as_one_after_the_other(gauge: Callable[..., Gau
     together.learn(lesson(200, 160, items=2), whole=True)
     apart.learn(lesson(200, 160), whole=True)
     apart.learn(lesson(200, 160), whole=True)
-    shown = gauge(summarisable_tokens=200)
+    shown = gauge(results=200)
     assert hope(together, shown) == hope(apart, shown)
 
 
@@ -62,14 +63,14 @@ def test_two_items_weigh_as_much_as_one_after_the_other(gauge: Callable[..., Gau
 def test_refused_attempts_teach_too(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
     admission.learn(lesson(1_000, 970, outcome="refused"), whole=True)
-    assert hope(admission, gauge(summarisable_tokens=5_000)) == 30
+    assert hope(admission, gauge(results=5_000)) == 30
 
 
 @pytest.mark.unit
 def test_what_was_never_summarised_teaches_nothing(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(), 0.3)
     admission.learn(lesson(0, 0, items=0), whole=True)
-    assert hope(admission, gauge(summarisable_tokens=100)) == 70
+    assert hope(admission, gauge(results=100)) == 70
 
 
 @pytest.mark.unit
@@ -77,13 +78,13 @@ def test_without_moving_average_it_hopes_for_ever(gauge: Callable[..., Gauge]) -
     admission = Admission(AdmissionTerms(moving_average=False), 0.3)
     for _ in range(9):
         admission.learn(lesson(1_000, 1_000), whole=True)
-    assert hope(admission, gauge(summarisable_tokens=100)) == 70
+    assert hope(admission, gauge(results=100)) == 70
 
 
 @pytest.mark.unit
 def test_a_plan_that_met_its_need_says_nothing_of_what_a_plan_can_hold(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
-    shown = gauge(summarisable_tokens=5_000)
+    shown = gauge(results=5_000)
     admission.learn(lesson(1_000, 500), whole=True)
     assert hope(admission, shown) == 500
     admission.learn(lesson(200, 100), whole=False)
@@ -96,22 +97,22 @@ def test_a_lesson_lapses_when_enough_has_come_in_that_it_says_nothing_of(
     offered: int, hoped: int, gauge: Callable[..., Gauge]
 ) -> None:
     admission = Admission(AdmissionTerms(weight=1.0, lapse=2.0), 0.3)
-    hope(admission, gauge(summarisable_tokens=1_000))  # what it could know then
+    hope(admission, gauge(results=1_000))  # what it could know then
     admission.learn(lesson(1_000, 980), whole=True)
-    assert hope(admission, gauge(summarisable_tokens=offered)) == hoped
+    assert hope(admission, gauge(results=offered)) == hoped
 
 
 @pytest.mark.unit
 def test_without_a_lapse_a_lesson_holds_for_ever(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0, lapse=None), 0.3)
     admission.learn(lesson(1_000, 980), whole=True)
-    assert hope(admission, gauge(summarisable_tokens=10**9)) == 20
+    assert hope(admission, gauge(results=10**9)) == 20
 
 
 @pytest.mark.unit
 def test_a_plan_ends_where_the_believed_ratio_meets_the_need(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
-    shown = gauge(dead_tokens=50, summarisable_tokens=5_000)
+    shown = gauge(dead_tokens=50, results=5_000)
     assert hope(admission, shown, need=70) == 70
     assert hope(admission, shown, need=120, evicts_dead=True) == 50 + 70
     assert hope(admission, shown, need=30, evicts_dead=True) == 50
@@ -123,7 +124,7 @@ def test_a_plan_ends_where_the_believed_ratio_meets_the_need(gauge: Callable[...
 def test_it_hopes_for_no_more_than_there_is(gauge: Callable[..., Gauge]) -> None:
     admission = Admission(AdmissionTerms(weight=1.0), 0.3)
     admission.learn(lesson(1_000, 500), whole=True)
-    assert hope(admission, gauge(summarisable_tokens=40)) == 20
+    assert hope(admission, gauge(results=40)) == 20
 
 
 @pytest.mark.property
@@ -139,7 +140,7 @@ def test_the_hope_is_independent_of_the_contexts_length(
     admission = Admission(AdmissionTerms(), 0.3)
     for summarised, summaries, items in lessons:
         admission.learn(lesson(summarised, summaries, items), whole=True)
-    short = Gauge(None, 1, 0, 1_000, 0, 0, dead, summarisable)  # type: ignore[arg-type]
+    short = Gauge(None, 1, 0, 1_000, 0, 0, dead, {Kind.TOOL_RESULT: summarisable})  # type: ignore[arg-type]
     hopes = {
         hope(admission, short._replace(tokens=tokens, window=window), evicts_dead=True)
         for window in (1, 10**9)

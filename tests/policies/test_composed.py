@@ -94,7 +94,7 @@ def test_charged_costs_are_part_of_the_need_and_uncharged_ones_are_not(
 @pytest.mark.unit
 def test_the_bound_holds_what_the_policy_will_charge_itself(gauge: Callable[..., Gauge]) -> None:
     guarded = composed("guarded")
-    shown = gauge(950, dead_tokens=82, summarisable_tokens=0)
+    shown = gauge(950, dead_tokens=82, results=0)
     refused = guarded.admit(shown)
     assert not refused.accepted
     assert refused.figures == {"freeable": 82, "rewrite_cost": 70, "measurement_cost": 12, "net": 0}
@@ -112,7 +112,7 @@ def test_what_is_not_summarised_leaves_no_share_of_itself(
     policy = composed(
         "guarded", {"replacement.kind": kind, "replacement.ratio": 0.3, "trigger.low_watermark": 0.0}
     )
-    verdict = policy.admit(gauge(5_000, summarisable_tokens=1_000))
+    verdict = policy.admit(gauge(5_000, results=1_000))
     assert verdict.figures["freeable"] == freeable
 
 
@@ -120,8 +120,8 @@ def test_what_is_not_summarised_leaves_no_share_of_itself(
 def test_an_eviction_is_admitted_where_a_summary_would_not_pay(gauge: Callable[..., Gauge]) -> None:
     # 82 to pay: of 100 tokens a summary is believed to free 70, an eviction all of them
     policy = composed("guarded", {"replacement.kind": "evict", "trigger.low_watermark": 0.8})
-    assert policy.admit(gauge(950, summarisable_tokens=100)).accepted
-    assert not composed("guarded").admit(gauge(950, summarisable_tokens=100)).accepted
+    assert policy.admit(gauge(950, results=100)).accepted
+    assert not composed("guarded").admit(gauge(950, results=100)).accepted
 
 
 @pytest.mark.unit
@@ -166,7 +166,7 @@ def test_recovery_is_judged_by_the_window_that_holds_now(gauge: Callable[..., Ga
 @pytest.mark.unit
 def test_begin_forgets_level_strikes_and_hopes(gauge: Callable[..., Gauge]) -> None:
     policy = composed("guarded", {"trigger.regrow": 0.05})
-    shown = gauge(950, summarisable_tokens=500)
+    shown = gauge(950, results=500)
     hope = policy.admit(shown)
     policy.learn(lesson("refused", 950)._replace(items=9, summarised=500, summaries=500))
     assert policy.admit(shown) != hope

@@ -31,6 +31,7 @@ def attempt(turn: int, **said: Any) -> RewriteEntry:
         "outcome": "committed",
         "stage": "settle",
         "reason": "",
+        "window": WINDOW,
         "selected": 2,
         "selected_tokens": 200,
         "summaries_tokens": 100,

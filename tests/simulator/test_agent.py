@@ -170,9 +170,9 @@ def test_the_policy_is_told_the_window_in_force(listed: type, constant: Callable
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("marked", "retires", "retired"),
-    [(True, True, 57), (True, False, 0), (False, True, 57), (False, False, 0)],
+    [(True, True, 57), (True, False, 0), (False, True, 0), (False, False, 0)],
 )
-def test_artifacts_retire_whole_at_the_next_turn_where_the_policy_asks(
+def test_marked_artifacts_retire_whole_at_the_next_turn_where_the_policy_asks(
     listed: type, constant: Callable, scripted: Make, marked: bool, retires: bool, retired: int
 ) -> None:
     laws = Laws(rationale=RationaleLaw(base=50), measurement=MeasurementLaw(full_tokens=7))
@@ -300,7 +300,7 @@ def test_each_escalation_has_a_service_time_of_its_own(
         "services", 10**6, listed(constant(60, 100)), horizon=60, provider=INSTANT, supervisor=spec
     )
     run = simulate(setting, policy, 7)
-    draws = Streams(7, "services").exponential("service")
+    draws = Streams(7, 0, "services").exponential("service")
     asked = [row.time_s for row in run.event_rows if row.kind == "escalation"]
     came = [row.time_s for row in run.event_rows if row.kind == "out_of_band"]
     assert asked == [1.0, 29.0]

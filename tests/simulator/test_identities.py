@@ -29,7 +29,7 @@ from simulator.contracts import (
 )
 from simulator.errors import RunFailed
 from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
-from simulator.ledger import COMMITTED, RewriteEntry
+from simulator.ledger import COMMITTED, Account, RewriteEntry
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import ProviderSpec
 from simulator.setting import Setting
@@ -332,7 +332,7 @@ def test_the_run_fails_when_the_measurement_exceeds_what_the_gate_was_told(
     monkeypatch.setattr(
         rewrite,
         "_measurement",
-        lambda work, attempt, count: intact(work, attempt, count) + bool(attempt.freed),
+        lambda work, count: intact(work, count) + bool(work.ledger.accounts[Account.FREED]),
     )
     policy = scripted(propose_by=lambda view: RewritePlan((Evict(view.items[0].id),)))
     setting = Setting("planted", 10_000, listed(constant(1, 100)))  # type: ignore[operator]

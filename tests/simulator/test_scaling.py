@@ -26,7 +26,7 @@ TOKENS_OF_TURNS = {"tokens", "believed_tokens", "arrived_tokens", "retired", "ou
 TOKENS_OF_REWRITES = {
     *("tokens_before", "tokens_after", "estimated_saving", "freed", "rewrite_cost", "measurement_cost"),
     *("arrivals_during", "tombstones", "reinjected", "out_of_band_during", "net", "believed_net"),
-    *("selected_tokens", "own_selected_tokens", "summaries_tokens", "measured_error"),
+    *("selected_tokens", "own_selected_tokens", "summaries_tokens", "measured_error", "window"),
 }
 SAYS_TOKENS = {"reason"}  # a sentence with figures in it
 

@@ -61,7 +61,7 @@ def test_every_coordinate_purpose_and_kind_makes_other_numbers() -> None:
 
 @pytest.mark.unit
 def test_a_seed_is_one_coordinate_or_two() -> None:
-    assert coordinates_of(7) == (7,)
+    assert coordinates_of(7) == (7, 0)
     assert coordinates_of([7, 3]) == (7, 3)
 
 
@@ -100,7 +100,7 @@ def test_what_is_no_seed_is_refused(seed: object) -> None:
 
 @pytest.mark.unit
 def test_a_seed_may_come_from_numpy() -> None:
-    assert coordinates_of(np.int64(7)) == (7,) == coordinates_of(7)  # type: ignore[arg-type]
+    assert coordinates_of(np.int64(7)) == (7, 0) == coordinates_of(7)  # type: ignore[arg-type]
 
 
 @pytest.mark.unit

@@ -165,4 +165,4 @@ def test_the_gauge_of_a_check_is_what_stands_in_the_window(
         (CheckPoint.TURN_END, 2, 170, 2, 50),
     ]
     assert {(gauge.window, gauge.output_reserve) for gauge in policy.gauges} == {(5_000, 7)}
-    assert [gauge.summarisable_tokens for gauge in policy.gauges] == [0, 50, 50, 50, 100, 100]
+    assert [gauge.by_kind[Kind.TOOL_RESULT] for gauge in policy.gauges] == [0, 50, 50, 50, 100, 100]
