@@ -81,6 +81,7 @@ REWRITE_COLUMNS = {
     "outcome": ("word", "how the attempt ended"),
     "stage": ("word", "where it ended"),
     "reason": ("text", "why it was refused or ended early"),
+    "window": ("tokens", "window in force"),
     "selected": ("1", "spans in the plan"),
     "selected_tokens": ("tokens", "true size of these spans"),
     "own_selected": ("1", "own records among them"),
