@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simulator.contracts import Lesson
+from simulator.ledger import COMMITTED
 
 STRIKES = frozenset({"refused", "infeasible", "failed"})
 """Outcomes that are strikes."""
-
-COMMITS = frozenset({"committed", "committed_without_effect"})
-"""Outcomes that changed the context as planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Strikes:
         """Take in one attempt; return whether to call the supervisor, which clears the strikes."""
         if lesson.outcome in STRIKES:
             self._count += 1
-        elif lesson.outcome in COMMITS and (recovered or self._terms.reset == "commit"):
+        elif lesson.outcome in COMMITTED and (recovered or self._terms.reset == "commit"):
             self._count = 0
         if self._terms.escalate_after is None or self._count < self._terms.escalate_after:
             return False

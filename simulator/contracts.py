@@ -96,8 +96,8 @@ class Terms:
         `ambiguity_limit` spans have a size that the counter cannot know, for `checkpoint`.
     counter_ratio : believed tokens over true tokens (1 is an exact counter; chars/4 is about 0.72
         of what some providers bill).
-    charges : components that the policy charges to its own rewrite; the rest goes to the system
-        account, which no gate sees.
+    charges : components that the policy charges to its own rewrite; the rest counts as the
+        system's, and no gate sees it.
     immutable_this_turn : no operation may touch an artifact before its turn ends.
     never_summarised : no operation may touch an artifact as long as it lives.
     retires : artifacts of earlier turns that are never summarised are removed whole at turn start.

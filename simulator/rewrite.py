@@ -276,7 +276,7 @@ def ask(work: Workspace, method: str, call: Callable[[Question], Answer], questi
 
 
 def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, tokens: int) -> None:
-    """Put what the policy writes into the window, charged to the rewrite or to the system account."""
+    """Put what the policy writes into the window, charged to the rewrite or counted as the system's."""
     if not tokens:
         return
     if work.setting.charged_to == "separate":

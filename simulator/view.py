@@ -42,7 +42,7 @@ class Item(NamedTuple):
     """What a policy sees of one span.
 
     `tokens` is the policy's own count. `judgement` is the factor by which the model misjudges what
-    this item would save, 1 for a sound mind; it is part of the belief and cannot be told from it.
+    this item would save, 1 for a sound mind: a part of the belief, as a policy of one's own may see.
     """
 
     id: int

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.guards import COMMITS, STRIKES, GuardTerms, Strikes
+from policies.guards import STRIKES, GuardTerms, Strikes
 from simulator.contracts import Lesson
-from simulator.ledger import Outcome
+from simulator.ledger import COMMITTED, Outcome
 
 
 def lesson(outcome: str) -> Lesson:
@@ -58,7 +58,7 @@ def test_a_conflict_is_neither_a_strike_nor_a_commit() -> None:
 
 @pytest.mark.unit
 def test_the_outcomes_are_those_of_the_ledger() -> None:
-    assert {*STRIKES, *COMMITS, "conflicted"} == {outcome.value for outcome in Outcome}
+    assert {*STRIKES, *COMMITTED, "conflicted"} == {outcome.value for outcome in Outcome}
 
 
 @pytest.mark.property
