@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # No deadline: a time limit on a shared machine says more about the machine.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None)
+# A shell that starts the tests in the background has Ctrl-C ignored, and what the tests start would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 

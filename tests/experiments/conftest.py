@@ -151,6 +151,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         if process.poll() is None:
             os.killpg(process.pid, 9)
         process.communicate()
+        process.communicate()
 
 
 @pytest.fixture

@@ -269,7 +269,7 @@ def test_figures_that_cannot_be_true_are_no_figures(claude, lines, figure):
     assert session.prefix_tokens is None
     assert session.rewrites[0].tokens_before is None
     assert session.rewrites[0].trigger == "auto"
-    assert says(session, "prefix is unknown")
+    assert says(session, "No usage is reported")
     assert says(session, "no tool results")
 
 
