@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -73,13 +75,14 @@ def reproduce_command(
     chosen = documented_scenarios(scenarios or [])
     if box is not None:
         for scenario in chosen:
-            shares = box_shares(
-                scenario, points=box, replications=20, seed=1 if seed is None else seed, workers=workers
-            )
+            root = 1 if seed is None else seed
+            with _results_alone_on_stdout():
+                shares = box_shares(scenario, points=box, replications=20, seed=root, workers=workers)
             _say(reports.box_json(shares) if json else reports.box_table(scenario, shares))
         return
     ready_folder(output)
-    findings = reproduce(chosen, workers=workers, seed=seed, output=output)
+    with _results_alone_on_stdout():
+        findings = reproduce(chosen, workers=workers, seed=seed, output=output)
     lines = reports.findings_json(findings)
     write_atomically(output / "findings.jsonl", lines.encode())
     _say(lines if json else reports.findings_table(findings, output))
@@ -158,7 +161,8 @@ def _compare(
     from experiments.comparison import compare, require_policies, save_comparison
     from experiments.files import ready_folder
 
-    require_policies(policies, of_policies)
+    with _results_alone_on_stdout():
+        require_policies(policies, of_policies)
     if plot is not None:
         from experiments.plots.style import figure_format
 
@@ -166,7 +170,8 @@ def _compare(
         ready_folder(plot.parent)
     if save is not None:
         ready_folder(save)
-    rows = compare(settings, policies, of_policies, seed)
+    with _results_alone_on_stdout():
+        rows = compare(settings, policies, of_policies, seed)
     for lines in notes:
         for line in lines:
             print(f"note: {one_line(line)}", file=sys.stderr)
@@ -192,7 +197,9 @@ def explain_command(
 
     of_scenario, of_policies = split_overrides(sets or [], [policy])
     loaded = load_scenario(scenario, of_scenario)
-    _say(explain(loaded, policy, of_policies[policy], seed=seed, number=rewrite, as_json=json))
+    with _results_alone_on_stdout():
+        said = explain(loaded, policy, of_policies[policy], seed=seed, number=rewrite, as_json=json)
+    _say(said)
 
 
 @app.command("sweep")
@@ -212,9 +219,10 @@ def sweep_command(
     from experiments.sweeping import picture, sweep, table_of
 
     loaded = load_experiment(experiment)
-    folder = Path("results") / loaded.name if output is None else output
+    folder = (Path("results") / loaded.name if output is None else output).absolute()
     try:
-        failures = sweep(loaded, folder, workers=workers, fresh=fresh)
+        with _results_alone_on_stdout():
+            failures = sweep(loaded, folder, workers=workers, fresh=fresh)
     except KeyboardInterrupt:
         print("whole parts are kept; the same command goes on from there", file=sys.stderr)
         raise
@@ -278,7 +286,8 @@ def check_policy_command(
     from experiments.reports import checks_json, checks_text
     from policies.checker import check_policy
 
-    checks = check_policy(policy)
+    with _results_alone_on_stdout():
+        checks = check_policy(policy)
     _say(checks_json(policy, checks) if json else checks_text(policy, checks))
     if not all(check.passed for check in checks):
         raise typer.Exit(1)
@@ -293,6 +302,7 @@ def main() -> NoReturn:
 
 
 def _code() -> int:
+    os.environ["MPLBACKEND"] = "agg"  # no window is ever opened, whatever the user's own choice
     try:
         code = app(standalone_mode=False, prog_name="rewritelab")
     except typer.Exit as ended:
@@ -324,10 +334,33 @@ def _code() -> int:
 INTERRUPTED = 130
 
 
+@contextmanager
+def _results_alone_on_stdout() -> Iterator[None]:
+    """Send to stderr what policies and workers print while they run: it is no result."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # nobody listens there
+        yield
+        return
+    own = sys.stdout
+    elsewhere = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(2)
+    with os.fdopen(elsewhere, "w", errors="replace") as aside:
+        os.dup2(aside.fileno(), 1)
+        sys.stdout = aside
+        try:
+            yield
+        finally:
+            if sys.__stdout__ is not None and not sys.__stdout__.closed:
+                sys.__stdout__.flush()
+            sys.stdout = own
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
 def _say(text: str) -> None:
     """Write results to stdout. A reader that has gone is none of our faults; a full disk is told."""
     try:
-        if sys.stdout is None:
+        if sys.stdout is None or sys.stdout.closed:
             raise InputError("is closed", where="stdout", expected="somewhere to write to")
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -97,7 +97,10 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
             staged.mkdir(parents=True)
             for name, table in tables.items():
                 path = staged / f"{name}.parquet"
-                table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
+                try:
+                    table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
+                except OverflowError as error:
+                    raise InputError(f"a number does not fit ({error})", where=str(path)) from error
                 _flush(path)
             _flush(staged)
             if folder.exists():

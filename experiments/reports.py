@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -278,12 +279,11 @@ def _rendered(table: Table) -> str:
 
     from rich.console import Console
 
-    seen = sys.stdout.isatty()
+    seen = sys.stdout is not None and not sys.stdout.closed and sys.stdout.isatty()
     width = max(Console().width, LEAST_WIDTH) if seen else WIDTH_OF_A_FILE
-    console = Console(width=width, no_color=not seen, highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    page = StringIO()
+    Console(file=page, width=width, force_terminal=seen, highlight=False).print(table)
+    return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
 
 
 LEAST_WIDTH = 80

@@ -161,8 +161,8 @@ class SweepStore:
         for chunk in range(-(-self.size // self.chunk_rows)):
             runs = self._runs_of(chunk)
             try:
-                whole = pq.read_metadata(self._path(chunk)).num_rows == len(runs)
-            except (OSError, pa.ArrowInvalid):  # not there, or hurt by others: to be written again
+                whole = _runs_in(pq.ParquetFile(self._path(chunk)).read()) == list(runs)
+            except (OSError, pa.ArrowException):  # not there, or hurt by others: to be written again
                 whole = False
             if not whole:
                 lacking.extend(runs)
@@ -235,19 +235,28 @@ def read_runs(folder: Path) -> pd.DataFrame:
     kinds = {"int": int, "float": float, "str": str, "bool": bool}
     columns = {name: kinds[kind] for name, kind in manifest["plan"]["columns"].items()}
     tables = [_table([], columns)]
+    size, rows = manifest["plan"]["size"], manifest["plan"]["chunk_rows"]
     for path in sorted((Path(folder) / "runs").glob("part-*.parquet")):
+        start = int(path.stem.partition("-")[2]) * rows if path.stem[5:].isdigit() else size
         try:
             tables.append(pq.ParquetFile(path).read())
         except (OSError, pa.ArrowException) as error:
             raise InputError(
                 f"cannot be read ({error})", where=str(path), expected="a whole part; resume the sweep"
             ) from error
+        if start >= size or _runs_in(tables[-1]) != list(range(start, min(start + rows, size))):
+            raise InputError("holds runs that are not its own", where=str(path), expected="resume the sweep")
     try:
         joined = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"parts contradict each other ({error})", where=str(folder)) from error
     frame: pd.DataFrame = joined.sort_by(RUN).to_pandas()
     return frame
+
+
+def _runs_in(part: pa.Table) -> list[object]:
+    """Return the runs that a part says it holds."""
+    return list(part[RUN].to_pylist()) if RUN in part.column_names else []
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -270,7 +279,7 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
             f"cannot be read ({reason})", where=str(path), expected="the manifest of a sweep"

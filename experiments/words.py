@@ -43,15 +43,19 @@ def session_of(word: str | None) -> int | Literal["all"] | None:
     """Return which sessions of a log are meant: a number from 0, all, or the longest (None)."""
     if word is None or word == "all":
         return word  # type: ignore[return-value]
-    if not word.isascii() or not word.isdigit():
+    if not word.isascii() or not word.isdigit() or len(word) > LONGEST_NUMBER:
         raise InputError(f"{word!r} is no session", where="--session", expected="a number from 0, or all")
     return int(word)
+
+
+LONGEST_NUMBER = 9
+"""Digits of the number of a session."""
 
 
 def _toml(path: str, text: str) -> object:
     try:
         read = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # TOML's own errors are ValueErrors, as are numbers without end
         read = {}
     if list(read) != ["value"]:  # more keys come with a line break
         raise InputError(

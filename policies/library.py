@@ -114,7 +114,9 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
         raise InputError(f"{target!r} names no class", where=where, expected="package.module:Class")
     try:
         module = _import_also_from_here(module_name)
-    except (Exception, SystemExit) as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:
         raise InputError(f"{module_name!r} does not import: {told(fault)}", where=where) from fault
     made = getattr(module, class_name, None)
     if not isinstance(made, type):
@@ -126,7 +128,9 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
         )
     try:
         policy = made()
-    except (Exception, SystemExit) as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:
         raise InputError(f"{target} cannot be made: {told(fault)}", where=where) from fault
     missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
     if missing or not isinstance(getattr(policy, "terms", None), Terms):

@@ -19,7 +19,7 @@ from simulator.errors import RunFailed
 from simulator.ledger import Account
 from simulator.provider import Purpose
 from simulator.recorder import EventRow, Recorder, TurnRow
-from simulator.rewrite import transaction
+from simulator.rewrite import ask, transaction
 from simulator.spans import Kind, Provenance, Span
 from simulator.supervisor import Supervisor
 from simulator.view import Gauge, believed
@@ -130,9 +130,8 @@ class Agent:
     def _check(self, point: CheckPoint) -> Iterable[simpy.Event]:
         """Return what is to be lived through: the rewrite that the check starts, mostly nothing."""
         work = self.work
-        work.asking = "check"
-        fired = work.policy.check(gauge := self.gauge(point))
-        work.asking = ""
+        gauge = self.gauge(point)
+        fired = ask(work, "check", work.policy.check, gauge)
         if fired is False:
             return ()
         if fired is not True:

@@ -8,6 +8,7 @@ nearest valid name.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ Model = TypeVar("Model", bound="BaseModel")
 
 OTHER_FORMS = {"policy": ", or package.module:Class"}
 """Forms of a reference that are no catalogue file."""
+
+DEEP_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){40,}")
+"""A dotted key of more parts than any table of ours has."""
 
 LARGEST_FILE = 4 << 20
 """Bytes; a longer file is not one of ours."""
@@ -83,12 +87,16 @@ def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterab
 def read_toml(path: Path) -> Data:
     """Return the data of one TOML file. Raises InputError, with the line where there is one."""
     text = read_text(path, "a TOML file")
+    if DEEP_KEY.search(text):  # such a key takes its parser for ever
+        raise InputError("nested too deeply", where=str(path), expected="flat tables")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:
         raise InputError(f"not TOML: {fault}", where=str(path)) from None
     except RecursionError:
         raise InputError("nested too deeply", where=str(path), expected="flat tables") from None
+    except ValueError:
+        raise InputError("a number is too long", where=str(path)) from None
     require_shallow(data, str(path))
     return data
 
@@ -96,6 +104,8 @@ def read_toml(path: Path) -> Data:
 def read_text(path: Path, expected: str) -> str:
     """Return the text of a small file; `expected` says in messages what it should be. Raises InputError."""
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError("is not a regular file", where=str(path), expected=expected)
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)  # not its size, which a pipe or a device does not tell
         if len(content) > LARGEST_FILE:
@@ -113,6 +123,8 @@ def read_text(path: Path, expected: str) -> str:
         ) from None
     except OSError as fault:
         raise InputError(fault.strerror or "cannot be read", where=str(path), expected=expected) from None
+    except ValueError:  # a NUL in the name
+        raise InputError("is no name of a file", where=str(path), expected=expected) from None
 
 
 def require_shallow(value: object, where: str) -> None:

@@ -15,7 +15,7 @@ import simpy
 
 from simulator.cognition import OWN_RECORDS
 from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal, Verdict
-from simulator.errors import RunFailed
+from simulator.errors import RunFailed, told
 from simulator.ledger import Account, Outcome, RewriteEntry
 from simulator.plan import RewritePlan
 from simulator.provider import Purpose
@@ -270,7 +270,12 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
 def ask(work: Workspace, method: str, call: Callable[[Question], Answer], question: Question) -> Answer:
     """Call a method of the policy; while it runs, an error is the policy's."""
     work.asking = method
-    answer = call(question)
+    try:
+        answer = call(question)
+    except (KeyboardInterrupt, RunFailed):
+        raise
+    except BaseException as fault:
+        raise RunFailed(method, f"policy raised {told(fault)}") from fault
     work.asking = ""
     return answer
 

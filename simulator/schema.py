@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from simulator.errors import InputError, nearest_name
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-Amount = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0, le=10**12)]
+Amount = Annotated[float, Field(ge=0, le=10**12)]
 Tokens = Annotated[int, Field(ge=0, le=10**9)]
 Turns = Annotated[int, Field(ge=0, le=10**6)]
 

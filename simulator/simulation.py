@@ -25,6 +25,7 @@ from simulator.errors import RunFailed, told
 from simulator.ledger import COMMITTED, Account, Outcome, RewriteEntry
 from simulator.provider import Purpose, TokenClass
 from simulator.recorder import EventRow, Recorder, TurnRow, table
+from simulator.rewrite import ask
 from simulator.setting import Setting
 from simulator.streams import Streams, coordinates_of
 from simulator.supervisor import Supervisor
@@ -107,9 +108,7 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
     agent = Agent(work, World(setting.world, streams), supervisor, recorder)
     try:
         with _watched(work):
-            work.asking = "begin"
-            policy.begin(brief_of(setting))
-            work.asking = ""
+            ask(work, "begin", policy.begin, brief_of(setting))
             env.run(until=env.process(agent.live()))
     except RunFailed:
         raise
@@ -137,6 +136,9 @@ def _require_terms(policy: Policy) -> None:
     """Raise RunFailed where the engine could not keep a policy to what it declares."""
     try:
         fault = terms_fault(policy.terms)
+        name: object = getattr(policy, "name", None)
+        if not isinstance(name, str):
+            fault = f"its name is {name!r}, expected text"
     except POLICY_FAULTS as raised:
         raise RunFailed("terms", f"policy raised {told(raised)}") from raised
     if fault:

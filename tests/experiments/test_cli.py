@@ -839,3 +839,71 @@ def test_interrupted_reproduce_leaves_nothing(
     assert "Traceback" not in err
     assert err.endswith("interrupted\n")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------ what policies print
+
+
+LOUD = """
+import os
+from simulator import Policy, RewritePlan
+
+print("at import")
+
+
+class Loud(Policy):
+    name = "loud"
+
+    def check(self, gauge):
+        print("printed")
+        os.write(1, b"written\\n")
+        return False
+
+    def propose(self, view):
+        return RewritePlan()
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "check-policy"])
+def test_what_a_policy_prints_is_no_result(spawn: Command, tmp_path: Path, command: str) -> None:
+    (tmp_path / "loud.py").write_text(LOUD)
+    words = [EXACT, "--policy", "loud:Loud"] if command == "run" else ["loud:Loud"]
+    said = spawn(command, *words, "--json")
+    assert objects(said.out)
+    assert "written" in said.err
+    assert "printed" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a." * 50_000 + "b = 1", "nested too deeply"),
+        ("[window]\ntokens = " + "9" * 5_000, "a number is too long"),
+        ('[workload]\nkind = "scripted"\ncsv = "a\\u0000b"\n[window]\ntokens = 9', "is no name of a file"),
+    ],
+)
+def test_toml_that_takes_its_parser_for_ever(command: Command, tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "hostile.toml"
+    path.write_text(text)
+    said = command("run", path, "--policy", "naive")
+    assert said.code == 2
+    assert told in said.err
+
+
+def test_a_pipe_is_no_file(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "pipe.toml"
+    os.mkfifo(path)
+    said = command("run", path, "--policy", "naive")
+    assert (said.code, "is not a regular file" in said.err) == (2, True)
+
+
+def test_numbers_without_end(command: Command) -> None:
+    said = command("run", EXACT, "--policy", "naive", "--set", f"window.tokens={'9' * 5_000}")
+    assert (said.code, "is not a TOML value" in said.err) == (2, True)
+
+
+def test_a_number_that_no_table_holds(command: Command, tmp_path: Path) -> None:
+    huge = "laws.rationale.base=1e308"
+    said = command("run", EXACT, "--policy", "naive", "--set", huge, "--save", tmp_path / "out")
+    assert (said.code, "laws.rationale.base" in said.err) == (2, True)
+    assert not (tmp_path / "out").exists()

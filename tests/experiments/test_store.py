@@ -388,3 +388,26 @@ def test_the_manifest_is_json_with_the_plan(tmp_path: Path) -> None:
         "chunk_rows": 4,
         "columns": {"run": "int", "policy": "str", "net": "int", "share": "float", "held": "bool"},
     }
+
+
+def test_a_part_that_holds_the_runs_of_another_is_run_again(tmp_path: Path) -> None:
+    rows = [{"x": float(run)} for run in range(60)]
+
+    def written() -> list[int]:
+        with SweepStore(tmp_path, plan_digest="d", plan_size=60, manifest={}, chunk_rows=20) as store:
+            missing = store.missing()
+            for run in missing:
+                store.add(run, rows[run])
+        return missing
+
+    assert written() == list(range(60))
+    whole = read_runs(tmp_path)
+    first, second = tmp_path / "runs" / "part-00000.parquet", tmp_path / "runs" / "part-00001.parquet"
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(InputError, match="runs that are not its own"):
+        read_runs(tmp_path)
+    assert written() == list(range(20, 40))
+    assert read_runs(tmp_path).equals(whole)
+    (tmp_path / "runs" / "part-00009.parquet").write_bytes(first.read_bytes())
+    with pytest.raises(InputError, match=r"part-00009.*not its own"):
+        read_runs(tmp_path)

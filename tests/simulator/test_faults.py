@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
+import simpy
 
 from simulator import simulation
 from simulator.contracts import Brief, Policy, Terms, Verdict
@@ -195,3 +196,20 @@ def test_the_brief_holds_what_is_documented_and_nothing_else(scripted: Make, set
     policy = scripted(terms=Terms(), admit_by=Verdict(False, "no"))
     simulate(setting, policy)
     assert policy.brief == Brief(window=10_000)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", ["begin", "check", "admit", "propose", "judge", "learn"])
+@pytest.mark.parametrize(
+    "fault", [simpy.core.StopSimulation("x"), simpy.core.EmptySchedule(), BaseException("b")]
+)
+def test_what_simpy_would_take_for_its_own_is_the_policys_fault(
+    scripted: Make, setting: Setting, method: str, fault: BaseException
+) -> None:
+    def raises(_question: object) -> object:
+        raise fault
+
+    with pytest.raises(RunFailed) as failure:
+        simulate(setting, faulty(scripted, method, raises))
+    assert failure.value.stage == method
+    assert type(fault).__name__ in failure.value.reason
