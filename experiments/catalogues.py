@@ -107,7 +107,7 @@ def _scenario(reference: str) -> dict[str, object]:
 
 
 def _policy(reference: str) -> dict[str, object]:
-    from policies.library import resolved
+    from policies.loader import resolved
 
     return resolved(reference)
 

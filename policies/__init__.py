@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from policies.composed import ComposedPolicy as ComposedPolicy
     from policies.gates import ConservationGate as ConservationGate
     from policies.gates import SizeCapGate as SizeCapGate
-    from policies.library import load_policy as load_policy
-    from policies.library import policy_names as policy_names
+    from policies.loader import load_policy as load_policy
+    from policies.loader import policy_names as policy_names
 
 _HOME = {
     "ComposedPolicy": "composed",
     "ConservationGate": "gates",
     "SizeCapGate": "gates",
     "check_policy": "checker",
-    "load_policy": "library",
-    "policy_names": "library",
+    "load_policy": "loader",
+    "policy_names": "loader",
 }
 
 __all__ = [

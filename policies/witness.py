@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from policies.faults import FAULTS
-from policies.library import load_policy
+from policies.loader import load_policy
 from policies.small_worlds import FULL, MARKED, SEED, STRESS
 from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Verdict
 from simulator.errors import RunFailed, told

@@ -22,7 +22,7 @@ from experiments.sweeping import (
     sweep,
     table_of,
 )
-from policies.library import CATALOGUE as POLICIES
+from policies.loader import CATALOGUE as POLICIES
 from scenarios.scenario import CATALOGUE as SCENARIOS
 from simulator import InputError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policies import ComposedPolicy, load_policy
-from policies.library import read_policy, resolved
+from policies.loader import read_policy, resolved
 from policies.small_worlds import FULL, STRESS
 from scenarios import load_scenario
 from simulator.contracts import Brief, Lesson, Policy, Proposal

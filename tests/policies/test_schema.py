@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policies import ComposedPolicy, load_policy, policy_names
 from policies.gates import ConservationGate, SizeCapGate
-from policies.library import read_policy, resolved
+from policies.loader import read_policy, resolved
 from policies.schema import GATES, PolicyFile
 from policies.triggers import Trigger
 from simulator.catalogue import validated

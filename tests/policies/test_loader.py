@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policies import ComposedPolicy, load_policy, policy_names
-from policies.library import CATALOGUE, GROUP, read_policy, resolved
+from policies.loader import CATALOGUE, GROUP, read_policy, resolved
 from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
