@@ -172,6 +172,9 @@ def _compare(
         ready_folder(save)
     with _results_alone_on_stdout():
         rows = compare(settings, policies, of_policies, seed)
+    for row in rows:
+        if row.run is not None:
+            row.run.manifest["command"] = ["rewritelab", *sys.argv[1:]]
     for lines in notes:
         for line in lines:
             print(f"note: {one_line(line)}", file=sys.stderr)

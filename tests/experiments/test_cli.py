@@ -907,3 +907,9 @@ def test_a_number_that_no_table_holds(command: Command, tmp_path: Path) -> None:
     said = command("run", EXACT, "--policy", "naive", "--set", huge, "--save", tmp_path / "out")
     assert (said.code, "laws.rationale.base" in said.err) == (2, True)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_manifest_holds_the_command(spawn: Command) -> None:
+    words = ["run", EXACT, "--policy", "naive", "--set", "window.tokens=30000", "--json"]
+    (line,) = objects(spawn(*words).out)
+    assert line["manifest"]["command"] == ["rewritelab", *words]
