@@ -35,7 +35,7 @@ from simulator.contracts import Parameter
 from simulator.laws import Laws
 from simulator.ledger import RewriteEntry
 from simulator.provider import ProviderSpec
-from simulator.recorder import EventRow, TurnRow
+from simulator.recorder import EventRow, ObedienceRow, TurnRow
 
 FOLDER = Path(__file__).resolve().parent
 PACKAGES = ("simulator", "policies", "policies.gates", "scenarios", "scenarios.logs", "experiments")
@@ -58,6 +58,9 @@ TURN_COLUMNS = {
     "out_of_band": ("tokens", "removed by the supervisor since the last turn ended"),
     "decision_quality": ("1", "1 is sound"),
     "epoch": ("1", "sum of the versions of all premises"),
+    "confidence": ("share", "1 minus the share of tokens in doubt: what the agent believes"),
+    "constraints_held": ("1", "constraints that have force through some span"),
+    "agent": ("1", "number of the agent in its fleet, from 0"),
 }
 REWRITE_COLUMNS = {
     "turn": ("1", "turn in which the attempt started"),
@@ -69,11 +72,14 @@ REWRITE_COLUMNS = {
     "occupancy_after_pct": ("% of window", "`tokens_after`"),
     "estimated_saving": ("tokens", "what the policy believed it would free"),
     "freed": ("tokens", "removed minus what replaces it; 0 unless committed"),
-    "rewrite_cost": ("tokens", "written into the window by the policy, measurement apart"),
+    "rewrite_cost": (
+        "tokens",
+        "written into the window by the policy, charged tombstones too, measurement not",
+    ),
     "measurement_cost": ("tokens", "trace of the confirmed count"),
     "arrivals_during": ("tokens", "brought by the world between *check* and *settle*"),
-    "tombstones": ("tokens", "0 until record 002 is built"),
-    "reinjected": ("tokens", "0 until record 002 is built"),
+    "tombstones": ("tokens", "records of dropped spans that live in the window and are charged to nobody"),
+    "reinjected": ("tokens", "put back by the runtime after a rewrite; no law of this version does"),
     "out_of_band_during": ("tokens", "removed by the supervisor between *check* and *settle*"),
     "net": ("tokens", "`freed - rewrite_cost - measurement_cost`"),
     "believed_net": ("tokens", "`estimated_saving` if committed, minus what the policy charges itself"),
@@ -92,16 +98,40 @@ REWRITE_COLUMNS = {
     "deliberate_seconds": ("s", "writing the rationale"),
     "replace_seconds": ("s", "asking for the replacements"),
     "measure_seconds": ("s", "counting"),
+    "dangled": ("1", "live references that the commit broke"),
+    "coherence_cost": ("checks", "at *settle*: live references that hold, broken ones at their weight"),
+    "constraints_held": ("1", "at *settle*: constraints that have force through some span"),
+    "confidence_before": ("share", "at *check*: 1 minus the share of tokens in doubt"),
+    "confidence_after": ("share", "at *settle*"),
+    "agent": ("1", "number of the agent in its fleet, from 0"),
+}
+OBEDIENCE_COLUMNS = {
+    "turn": ("1", "number of the turn"),
+    "topic": ("word", "what the step and the instruction are about"),
+    "instruction": ("1", "number in the order of writing; -1 was received from outside"),
+    "outside": ("true or false", "received from outside"),
+    "changes": ("1", "versions of its premises since it was last derived; above 0 it is stale"),
+    "age": ("turns", "since it was last derived"),
+    "derivations": ("1", "how often it was derived anew"),
+    "active": ("1", "instructions in force at the step"),
+    "quoted": ("true or false", "the agent reports it as kept"),
+    "obeyed": ("true or false", "it was kept"),
+    "revoked": ("true or false", "the agent no longer holds itself to it, unlogged"),
+    "stopped": ("true or false", "the step was stopped until it was derived anew"),
+    "auditable": ("true or false", "its binding can be checked from outside the agent"),
 }
 EVENT_COLUMNS = {
     "turn": ("1", "number of the turn"),
     "time_s": ("s", "simulated time"),
     "kind": (
         "word",
-        "`premise`, `window`, `escalation`, `out_of_band`, `recorded_compaction`, `recorded_microcompaction`",
+        "`premise`, `window`, `escalation`, `out_of_band`, `halted`, `violation`, `false claim`, "
+        "`dropped reference`, `rederived`, `broken`, `failure`, `instruction`, `unwritten`, `stopped`, "
+        "`retired`, `validated`, `repeated`, `recorded_compaction`, `recorded_microcompaction`",
     ),
-    "detail": ("text", "name of the premise, who acted, or what the log says"),
-    "tokens": ("tokens", "new window, or tokens removed; else 0"),
+    "detail": ("text", "name of the premise or topic, span, who acted, or what the log says"),
+    "tokens": ("tokens", "new window, tokens removed or written; else 0"),
+    "agent": ("1", "number of the agent in its fleet, from 0"),
 }
 SUMMARY_KEYS = {
     "turns": ("1", "turns lived through"),
@@ -126,15 +156,24 @@ SUMMARY_KEYS = {
     "retired_tokens": ("tokens", "account `retired`"),
     "out_of_band_tokens": ("tokens", "account `out_of_band`"),
     "escalations": ("1", "calls of the supervisor"),
-    "constraints_held": ("1", "null until record 002 is built"),
-    "constraints_total": ("1", "null until record 002 is built"),
-    "constraint_violations": ("1", "null until record 002 is built"),
-    "dangled_at_commit": ("1", "null until record 003 is built"),
-    "dangling_references": ("1", "null until record 003 is built"),
-    "rederivation_tokens": ("tokens", "null until record 003 is built"),
-    "reported_compliance": ("share", "null until record 004 is built"),
-    "actual_compliance": ("share", "null until record 004 is built"),
-    "confidence": ("share", "null until record 002 is built"),
+    "tombstones": ("1", "records of dropped spans; null for a policy that leaves none"),
+    "tombstone_tokens": ("tokens", "of them in the window"),
+    "constraints_held": ("1", "that have force at the end; null where none was stated"),
+    "constraints_total": ("1", "stated in the run"),
+    "constraint_violations": ("1", "steps that broke a constraint which had lost its force"),
+    "false_claims": ("1", "steps that used a claim whose correction had lost its force"),
+    "dangled_at_commit": ("1", "live references that committed plans broke; null without references"),
+    "dangling_references": ("1", "live references still broken at the end"),
+    "dropped_references": ("1", "references that a step dropped in silence"),
+    "rederivation_tokens": ("tokens", "account `rederived`: retries and reconstructions"),
+    "instruction_tokens": ("tokens", "account `instructions`; null where no step came under one"),
+    "instructions_written": ("1", "by the agent to itself"),
+    "instructions_stopped": ("1", "steps stopped until an instruction was derived anew"),
+    "reported_compliance": ("share", "of steps under an instruction at which it was quoted as kept"),
+    "actual_compliance": ("share", "of steps under an instruction at which it was kept"),
+    "auditable_compliance": ("share", "of them at which it was kept and can be checked from outside"),
+    "stale_obedience": ("1", "steps that relied on an own instruction past the epoch of its premises"),
+    "confidence": ("share", "at the end; null where nothing was in doubt"),
     "decision_quality": ("1", "at the end; 1 is sound"),
     "usd": ("$", "all requests"),
     "seconds": ("s", "simulated length of the run"),
@@ -144,6 +183,9 @@ SUMMARY_KEYS = {
     "cache_read_tokens": ("tokens", "billed input read from the prompt cache"),
     "cache_write_tokens": ("tokens", "billed input put into the prompt cache"),
     "output_tokens": ("tokens", "billed output"),
+    "supervisor_wait_seconds": ("s", "mean from escalation to service, over the served; null without"),
+    "supervisor_busy_seconds": ("s", "served, summed over the desks; null where nobody called"),
+    "agents_overflowed": ("1", "agents whose request no longer fitted"),
     "observable": ("true or false", "whether the end could be seen from inside"),
 }
 TIMES = ("deliberate_seconds", "replace_seconds", "measure_seconds", "rewrite_seconds")
@@ -411,6 +453,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "turns": lambda: columns_of(TurnRow, TURN_COLUMNS),
     "rewrites": lambda: columns_of(RewriteEntry, REWRITE_COLUMNS),
     "events": lambda: columns_of(EventRow, EVENT_COLUMNS),
+    "obedience": lambda: columns_of(ObedienceRow, OBEDIENCE_COLUMNS),
     "summary": summary,
     "measures": measures,
     **{

@@ -82,7 +82,12 @@ def save_comparison(rows: Sequence[Row], save: Path | None, plot: Path | None) -
                 place = save / folder_name(row.policy)
                 if len(worlds) > 1:
                     place = save / folder_name(row.scenario) / folder_name(row.policy)
-                tables = {"turns": row.run.turns, "rewrites": row.run.rewrites, "events": row.run.events}
+                tables = {
+                    "turns": row.run.turns,
+                    "rewrites": row.run.rewrites,
+                    "events": row.run.events,
+                    "obedience": row.run.obedience,
+                }
                 write_tables(place, tables)
     if plot is not None:
         import pandas as pd

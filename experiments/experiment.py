@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from scenarios.expectation import SUMMARY
 from scenarios.measures import MEASURES
 from simulator.catalogue import names, read_entry, validated
 from simulator.errors import InputError, nearest_name
@@ -220,26 +221,5 @@ def _kind_of(value: Value) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-SUMMARY_RESPONSES = (
-    "turns",
-    "max_occupancy_pct",
-    "final_occupancy_pct",
-    "occupancy_q05_pct",
-    "occupancy_q95_pct",
-    "rewrites_committed",
-    "rewrites_refused",
-    "rewrites_infeasible",
-    "tokens_freed",
-    "rewrite_cost_tokens",
-    "measurement_cost_tokens",
-    "net_tokens",
-    "believed_net_tokens",
-    "waste_tokens",
-    "retired_tokens",
-    "out_of_band_tokens",
-    "escalations",
-    "decision_quality",
-    "usd",
-    "seconds",
-)
+SUMMARY_RESPONSES = tuple(key for key in SUMMARY if key not in ("outcome", "observable"))
 """Keys of a run's summary that are numbers."""

@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from policies.checker import check_policy as check_policy
     from policies.composed import ComposedPolicy as ComposedPolicy
+    from policies.gates import BindingGate as BindingGate
+    from policies.gates import CoherenceGate as CoherenceGate
     from policies.gates import ConservationGate as ConservationGate
+    from policies.gates import EvidenceGate as EvidenceGate
     from policies.gates import SizeCapGate as SizeCapGate
     from policies.loader import load_policy as load_policy
     from policies.loader import policy_names as policy_names
 
 _HOME = {
+    "BindingGate": "gates",
+    "CoherenceGate": "gates",
     "ComposedPolicy": "composed",
     "ConservationGate": "gates",
+    "EvidenceGate": "gates",
     "SizeCapGate": "gates",
     "check_policy": "checker",
     "load_policy": "loader",
@@ -26,8 +32,11 @@ _HOME = {
 }
 
 __all__ = [
+    "BindingGate",
+    "CoherenceGate",
     "ComposedPolicy",
     "ConservationGate",
+    "EvidenceGate",
     "SizeCapGate",
     "check_policy",
     "load_policy",

@@ -27,6 +27,7 @@ from simulator.contracts import (
     Verdict,
 )
 from simulator.plan import Evict, Operation, RewritePlan
+from simulator.questions import Amendment, Reliance, Vitals
 from simulator.view import Gauge, View
 
 
@@ -66,8 +67,11 @@ class ComposedPolicy(Policy):
         self._window = brief.window
         self._level: int | None = None
         self._whole = False
+        self._called = False
         self._admission = Admission(self.parts.admission, self.parts.replacement.believed_ratio)
         self._strikes = Strikes(self.parts.guard)
+        for gate in self.parts.gates:
+            gate.begin()
 
     def check(self, gauge: Gauge) -> bool:
         """Ask the trigger."""
@@ -89,30 +93,51 @@ class ComposedPolicy(Policy):
         return _first_refusal(gate.admit(bound) for gate in self.parts.gates)
 
     def propose(self, view: View) -> RewritePlan:
-        """Evict what is dead, then replace the best units, until the target is met."""
-        parts = self.parts
-        need = self._need(view.gauge)
-        dead = parts.selector.dead(view, need)
-        saving = sum(item.tokens for item in dead)
+        """Evict what is dead, then replace the best units, until the target is met; leave what is spared."""
+        parts, gauge = self.parts, view.gauge
+        need, tombstone = self._need(gauge), parts.replacement.tombstone
+        spared = frozenset(identity for gate in parts.gates for identity in gate.spares(view))
+        dead = parts.selector.dead(view, need, spared, tombstone=tombstone)
+        saving = sum(item.tokens - tombstone for item in dead)
         operations: list[Operation] = [Evict(item.id) for item in dead]
         left = None if need is None else need - saving
-        for unit in self._chosen(parts.selector.units(view, parts.replacement, self._brief), left):
+        units = parts.selector.units(view, parts.replacement, self._brief, spared)
+        for unit in self._chosen(units, left):
             operations.extend(parts.replacement.operation(unit.items))
             saving += unit.saving
         self._whole = need is None or saving < need
-        return RewritePlan(tuple(operations), saving)
+        plan = RewritePlan(tuple(operations), saving, self._tombstones(operations))
+        target = self._target(gauge)
+        for gate in parts.gates:
+            gate.weigh(view, plan, gauge.window - gauge.output_reserve if target is None else target)
+        return plan
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Ask the gates, in order."""
-        return _first_refusal(gate.judge(proposal) for gate in self.parts.gates)
+        verdict = _first_refusal(gate.judge(proposal) for gate in self.parts.gates)
+        self._called = verdict.escalate
+        return verdict
 
     def learn(self, lesson: Lesson) -> bool:
         """Remember the level for the trigger, the ratios for the admission, and the strikes."""
+        called, self._called = self._called, False
         self._level = lesson.tokens
         self._admission.learn(lesson, whole=self._whole)
         trigger = self.parts.trigger
         recovered = trigger is not None and lesson.tokens < threshold(trigger.fraction, self._window)
-        return self._strikes.count(lesson, recovered=recovered)
+        return self._strikes.count(lesson, recovered=recovered, called=called)
+
+    def resume(self, vitals: Vitals) -> Verdict:
+        """Ask the gates, in order, whether the working set can be trusted."""
+        return _first_refusal(gate.resume(vitals) for gate in self.parts.gates)
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        """Ask the gates, in order, whether an instruction may be written."""
+        return _first_refusal(gate.amend(amendment) for gate in self.parts.gates)
+
+    def rely(self, reliance: Reliance) -> Verdict:
+        """Ask the gates, in order, whether an instruction binds now."""
+        return _first_refusal(gate.rely(reliance) for gate in self.parts.gates)
 
     def _charged_costs(self, tokens: int) -> tuple[int, int]:
         """Return what this policy will charge itself for rationale and measurement, as far as it knows."""
@@ -127,8 +152,18 @@ class ComposedPolicy(Policy):
 
     def _need(self, gauge: Gauge) -> int | None:
         """Return the tokens to free for the target, the charged costs included; None aims at nothing."""
-        target = self.parts.trigger.target(gauge) if self.parts.trigger else None
+        target = self._target(gauge)
         return None if target is None else gauge.tokens + sum(self._charged_costs(gauge.tokens)) - target
+
+    def _target(self, gauge: Gauge) -> int | None:
+        """Return the tokens that a rewrite aims at, or None."""
+        return self.parts.trigger.target(gauge) if self.parts.trigger else None
+
+    def _tombstones(self, operations: Iterable[Operation]) -> tuple[int, ...]:
+        """Return the ids of what is evicted, where the policy leaves a record of it."""
+        if self.terms.tombstones is None:
+            return ()
+        return tuple(operation.id for operation in operations if isinstance(operation, Evict))
 
     def _chosen(self, units: list[Unit], need: int | None) -> list[Unit]:
         """Return the first units within the limit of spans, until the need is met."""
@@ -148,9 +183,15 @@ class ComposedPolicy(Policy):
 
 
 def _first_refusal(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the first refusal, or else the last word."""
-    last = ACCEPTED
+    """Return the first refusal, or else the last word, and with it an earlier call for the supervisor."""
+    last, call = ACCEPTED, None
     for last in verdicts:
         if not last.accepted:
-            break
-    return last
+            return last if call is None else last._replace(escalate=True)
+        if last.escalate and call is None:
+            call = last
+    if call is None or call is last:
+        return last
+    return last._replace(
+        reason=f"{call.reason}; {last.reason}", figures={**call.figures, **last.figures}, escalate=True
+    )

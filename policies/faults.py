@@ -7,12 +7,12 @@ may have answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from simulator.contracts import RewriteRefused, Verdict
-from simulator.plan import Evict, Fold, Mask, RewritePlan, Summarise
-from simulator.spans import Kind
+from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
+from simulator.staging import FIXED
 from simulator.terms import is_count, is_whole
 from simulator.view import View
 
@@ -28,9 +28,11 @@ def _flag_fault(answer: object, _question: object) -> str:
 def _verdict_fault(answer: object, _question: object) -> str:
     if not isinstance(answer, Verdict):
         return f"expected a Verdict, saw {answer!r}"
-    accepted, reason, figures, refusal = cast("tuple[object, ...]", answer)
+    accepted, reason, figures, refusal, escalate = cast("tuple[object, ...]", answer)
     if not isinstance(accepted, bool) or not isinstance(reason, str):
         return f"expected a Verdict of True or False and a reason, saw {answer!r}"
+    if not isinstance(escalate, bool):
+        return f"expected escalate to be True or False, saw {escalate!r}"
     if not isinstance(figures, Mapping):
         return f"expected figures by name, saw {figures!r}"
     for name, figure in figures.items():
@@ -51,7 +53,7 @@ def _plan_fault(answer: object, view: object) -> str:
     assert isinstance(view, View)
     if not isinstance(answer, RewritePlan):
         return f"expected a RewritePlan, saw {answer!r}"
-    operations, believed_saving = cast("tuple[object, ...]", answer)
+    operations, believed_saving, tombstones = cast("tuple[object, ...]", answer)
     if not is_whole(believed_saving):
         return f"expected a believed saving in whole tokens, saw {believed_saving!r}"
     if not isinstance(operations, tuple):
@@ -70,9 +72,19 @@ def _plan_fault(answer: object, view: object) -> str:
                 return f"expected ids of the view, saw {identity!r}"
             if identity in seen:
                 return f"expected each span in one operation, saw {identity} twice"
-            if kinds[identity] is Kind.HEAD:
-                return f"expected the fixed head untouched, saw {operation!r}"
+            if kinds[identity] in FIXED:
+                return f"expected the fixed {kinds[identity]} untouched, saw {operation!r}"
             seen.add(identity)
+    return _tombstones_fault(tombstones, operations)
+
+
+def _tombstones_fault(tombstones: object, operations: Iterable[Operation]) -> str:
+    if not isinstance(tombstones, tuple):
+        return f"expected a tuple of tombstones, saw {tombstones!r}"
+    evicted = {operation.id for operation in operations if isinstance(operation, Evict)}
+    for identity in tombstones:
+        if not is_whole(identity) or identity not in evicted:
+            return f"expected tombstones of evicted spans, saw {identity!r}"
     return ""
 
 
@@ -83,5 +95,8 @@ FAULTS: dict[str, Callable[[object, object], str]] = {
     "propose": _plan_fault,
     "judge": _verdict_fault,
     "learn": _flag_fault,
+    "resume": _verdict_fault,
+    "amend": _verdict_fault,
+    "rely": _verdict_fault,
 }
 """What is wrong with an answer, empty where nothing is, by method."""

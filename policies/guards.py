@@ -38,8 +38,20 @@ class Strikes:
         self._terms = terms
         self._count = 0
 
-    def count(self, lesson: Lesson, *, recovered: bool) -> bool:
-        """Take in one attempt; return whether to call the supervisor, which clears the strikes."""
+    def count(self, lesson: Lesson, *, recovered: bool, called: bool = False) -> bool:
+        """Take in one attempt; return whether to call the supervisor, which clears the strikes.
+
+        Parameters
+        ----------
+        lesson : Lesson
+        recovered : bool
+            The context is back under its trigger.
+        called : bool
+            A gate has asked for the supervisor, whatever the strikes.
+        """
+        if called:
+            self._count = 0
+            return True
         if lesson.outcome in STRIKES:
             self._count += 1
         elif lesson.outcome in COMMITTED and (recovered or self._terms.reset == "commit"):

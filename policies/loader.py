@@ -141,5 +141,5 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
     return policy  # type: ignore[no-any-return]
 
 
-METHODS = ("begin", "check", "admit", "propose", "judge", "learn")
+METHODS = ("begin", "check", "admit", "propose", "judge", "learn", "resume", "amend", "rely")
 """What the engine calls."""

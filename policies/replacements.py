@@ -8,6 +8,7 @@ from typing import Literal
 
 from simulator.contracts import Brief
 from simulator.plan import Evict, Fold, Mask, Operation, Summarise
+from simulator.spans import Kind
 from simulator.view import Item
 
 
@@ -17,19 +18,22 @@ class ReplacementRule:
 
     Attributes
     ----------
-    kind : a summary by a model, a placeholder, or nothing.
+    kind : a summary by a model, a placeholder, or nothing; a `digest` makes one summary of the plan
+        steps of a subgoal and drops the results that these stand on.
     ratio, ratio_per_pass : believed share that a summary keeps, and how it grows with each pass.
     cap : most tokens asked for in one summary; None leaves it to the model.
     placeholder : tokens of a placeholder.
     fold_pairs : spans of one call that are selected together become one summary.
+    tombstone : tokens that the policy charges itself for the record of each span that it evicts.
     """
 
-    kind: Literal["summary", "mask", "evict"] = "summary"
+    kind: Literal["summary", "mask", "evict", "digest"] = "summary"
     ratio: float = 0.30
     ratio_per_pass: float = 0.45
     cap: int | None = None
     placeholder: int = 12
     fold_pairs: bool = True
+    tombstone: int = 0
 
     @property
     def believed_ratio(self) -> float:
@@ -37,12 +41,12 @@ class ReplacementRule:
 
         0 where nothing is summarised: a placeholder is a size of its own and no share of anything.
         """
-        return self.ratio if self.kind == "summary" else 0.0
+        return self.ratio if self.kind in ("summary", "digest") else 0.0
 
     def believed_size(self, items: Sequence[Item], brief: Brief) -> int:
         """Return the tokens that the policy expects in the place of these items."""
-        if self.kind == "evict":
-            return 0
+        if self._drops(items):
+            return self.tombstone * len(items)
         if self.kind == "mask":
             return self.placeholder * len(items)
         left = round(
@@ -53,10 +57,22 @@ class ReplacementRule:
 
     def operation(self, items: Sequence[Item]) -> tuple[Operation, ...]:
         """Return what to do with one unit of items."""
-        if self.kind == "evict":
+        if self._drops(items):
             return tuple(Evict(item.id) for item in items)
         if self.kind == "mask":
             return tuple(Mask(item.id, self.placeholder) for item in items)
         if len(items) == 1:
             return (Summarise(items[0].id),)
         return (Fold(tuple(item.id for item in items)),)
+
+    def group(self, item: Item) -> object:
+        """Return what the item is replaced together with: a key that its companions share."""
+        if self.kind == "digest" and item.kind is Kind.ASSISTANT and item.subgoal is not None:
+            return ("steps", item.subgoal)
+        if self.fold_pairs and item.pair is not None and item.kind is Kind.TOOL_RESULT:
+            return ("pair", item.pair)
+        return item.id
+
+    def _drops(self, items: Sequence[Item]) -> bool:
+        """Whether nothing takes the place of these items."""
+        return self.kind == "evict" or (self.kind == "digest" and items[0].kind is Kind.TOOL_RESULT)

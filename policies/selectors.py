@@ -5,7 +5,8 @@ A unit is what is replaced together: one span, or the spans of one call where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,6 +14,11 @@ from policies.replacements import ReplacementRule
 from simulator.contracts import Brief
 from simulator.spans import Kind
 from simulator.view import Item, View
+
+Order = Literal["verbosity", "saving", "oldest", "salience"]
+
+UNTOUCHABLE = frozenset({Kind.HEAD, Kind.TOMBSTONE})
+"""Kinds that no policy may touch."""
 
 
 class Unit(NamedTuple):
@@ -30,17 +36,20 @@ class Selector:
     Attributes
     ----------
     order : `verbosity` takes the longest first, `saving` the largest believed saving, `oldest` the
-        first in the context.
+        first in the context, `salience` the lowest score of recency and salience, ties oldest first.
     limit : most spans that are replaced in one attempt; None is no limit.
     kinds : kinds that may be replaced; dead spans may be of any.
-    exempt : kinds that are never touched, dead or not; the fixed head is always one of them.
+    exempt : kinds that are never touched, dead or not; the fixed head and tombstones always are.
     keep_last : spans at the end of the context that stay.
     dead_first : spans of closed subgoals with nothing needed are evicted first, oldest first.
     evict_unit : dead spans go one by one, or a whole subgoal at once.
     only_savings : units without a believed saving are left alone.
+    recency_weight : weight in the score of the turn of birth, as a share of this turn.
+    salience_weight : weight in the score of the share that an item has in what the spans of the last
+        `salience_turns` turns cite.
     """
 
-    order: Literal["verbosity", "saving", "oldest"] = "verbosity"
+    order: Order = "verbosity"
     limit: int | None = None
     kinds: frozenset[Kind] = frozenset(Kind)
     exempt: frozenset[Kind] = frozenset({Kind.TRACE})
@@ -48,47 +57,87 @@ class Selector:
     dead_first: bool = False
     evict_unit: Literal["item", "subgoal"] = "item"
     only_savings: bool = False
+    recency_weight: float = 1.0
+    salience_weight: float = 1.0
+    salience_turns: int = 10
 
-    def dead(self, view: View, need: int | None) -> list[Item]:
-        """Return dead items to evict, oldest first, until `need` tokens are met (None takes all)."""
+    def dead(
+        self, view: View, need: int | None, spared: Collection[int] = (), *, tombstone: int = 0
+    ) -> list[Item]:
+        """Return dead items to evict, oldest first, until `need` tokens are met.
+
+        Parameters
+        ----------
+        view : View
+        need : int or None
+            Tokens to free; None takes all.
+        spared : collection of int
+            Ids that stay.
+        tombstone : int
+            Tokens charged for the record of each; what is no larger stays.
+        """
         if not self.dead_first:
             return []
         going: list[Item] = []
         left = need
         begun: set[int | None] = set()
-        for item in self._movable(view):
-            if not item.dead:
+        for item in self._movable(view, spared):
+            if not item.dead or (tombstone and item.tokens <= tombstone):
                 continue
             if left is not None and left <= 0 and item.subgoal not in begun:
                 continue
             going.append(item)
             if left is not None:
-                left -= item.tokens
+                left -= item.tokens - tombstone
             if self.evict_unit == "subgoal":
                 begun.add(item.subgoal)
         return going
 
-    def units(self, view: View, replacement: ReplacementRule, brief: Brief) -> list[Unit]:
-        """Return the units that may be replaced, best first."""
+    def units(
+        self, view: View, replacement: ReplacementRule, brief: Brief, spared: Collection[int] = ()
+    ) -> list[Unit]:
+        """Return the units that may be replaced, best first; `spared` ids stay."""
         free = (
             item
-            for item in self._movable(view)
+            for item in self._movable(view, spared)
             if item.kind in self.kinds and not (self.dead_first and item.dead)
         )
-        units = [_unit(items, replacement, brief) for items in _grouped(free, replacement.fold_pairs)]
+        units = [_unit(items, replacement, brief) for items in _grouped(free, replacement)]
         if self.only_savings:
             units = [unit for unit in units if unit.saving > 0]
         if self.order == "verbosity":
             units.sort(key=lambda unit: -unit.tokens)
         elif self.order == "saving":
             units.sort(key=lambda unit: -unit.saving)
+        elif self.order == "salience":
+            units.sort(key=self._score(view))
         return units
 
-    def _movable(self, view: View) -> Iterator[Item]:
-        """Yield what may be touched at all: before the last ones that stay, not exempt, not marked."""
+    def _movable(self, view: View, spared: Collection[int]) -> Iterator[Item]:
+        """Yield what may be touched at all: before the last ones that stay, not exempt, marked or spared."""
+        fixed = UNTOUCHABLE | self.exempt
         for item in view.items[: max(0, len(view.items) - self.keep_last)]:
-            if item.kind is not Kind.HEAD and item.kind not in self.exempt and not item.marked:
+            if item.kind not in fixed and not item.marked and item.id not in spared:
                 yield item
+
+    def _score(self, view: View) -> Callable[[Unit], float]:
+        """Return the score of a unit, which is that of its best item, by recency and salience."""
+        turn = max(1, view.gauge.turn)
+        recent = Counter(
+            antecedent
+            for item in view.items
+            if turn - item.born < self.salience_turns
+            for antecedent in item.cites
+        )
+        cited = max(1, recent.total())
+
+        def score(unit: Unit) -> float:
+            return max(
+                self.recency_weight * item.born / turn + self.salience_weight * recent[item.id] / cited
+                for item in unit.items
+            )
+
+        return score
 
 
 def _unit(items: tuple[Item, ...], replacement: ReplacementRule, brief: Brief) -> Unit:
@@ -97,10 +146,9 @@ def _unit(items: tuple[Item, ...], replacement: ReplacementRule, brief: Brief) -
     return Unit(items, tokens, round(saving))
 
 
-def _grouped(items: Iterable[Item], fold_pairs: bool) -> list[tuple[Item, ...]]:
-    """Return items one by one, the tool results of one call together where pairs are folded."""
+def _grouped(items: Iterable[Item], replacement: ReplacementRule) -> list[tuple[Item, ...]]:
+    """Return items one by one, or together with those that they are replaced with."""
     groups: dict[object, list[Item]] = {}
     for item in items:
-        folds = fold_pairs and item.pair is not None and item.kind is Kind.TOOL_RESULT
-        groups.setdefault(("pair", item.pair) if folds else item.id, []).append(item)
+        groups.setdefault(replacement.group(item), []).append(item)
     return [tuple(group) for group in groups.values()]

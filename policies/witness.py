@@ -18,6 +18,7 @@ from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms
 from simulator.errors import RunFailed, told
 from simulator.ledger import Outcome
 from simulator.plan import Fold, RewritePlan, Summarise
+from simulator.questions import Amendment, Reliance, Vitals
 from simulator.setting import Setting
 from simulator.simulation import POLICY_FAULTS, simulate
 from simulator.terms import terms_fault
@@ -148,6 +149,19 @@ class Witness(Policy):
             for outcome in Outcome:
                 self._ask("learn", self._policy.learn, lesson._replace(outcome=outcome.value), False)
         return not self._insists and answer
+
+    def resume(self, vitals: Vitals) -> Verdict:
+        """Ask whether to go on."""
+        answer = self._ask("resume", self._policy.resume, vitals, ACCEPTED)
+        return ACCEPTED if self._insists else answer
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        """Ask whether an instruction may be written."""
+        return self._ask("amend", self._policy.amend, amendment, ACCEPTED)
+
+    def rely(self, reliance: Reliance) -> Verdict:
+        """Ask whether an instruction binds now."""
+        return self._ask("rely", self._policy.rely, reliance, ACCEPTED)
 
     def _ask(
         self, method: str, call: Callable[[Question], Answer], question: Question, neutral: Answer

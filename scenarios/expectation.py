@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from scenarios.measures import MEASURES
 from simulator.errors import nearest_name
 from simulator.ledger import RewriteEntry
-from simulator.recorder import EventRow, TurnRow
+from simulator.recorder import EventRow, ObedienceRow, TurnRow
 from simulator.schema import Amount, Share, Table
 from simulator.simulation import Run
 
@@ -23,6 +23,7 @@ COLUMNS = {
     "turns": TurnRow._fields,
     "rewrites": RewriteEntry._fields,
     "events": EventRow._fields,
+    "obedience": ObedienceRow._fields,
 }
 SUMMARY = (
     "outcome",
@@ -47,15 +48,24 @@ SUMMARY = (
     "quota_tokens",
     "retired_tokens",
     "out_of_band_tokens",
+    "tombstones",
+    "tombstone_tokens",
     "escalations",
     "constraints_held",
     "constraints_total",
     "constraint_violations",
+    "false_claims",
     "dangled_at_commit",
     "dangling_references",
+    "dropped_references",
     "rederivation_tokens",
+    "instruction_tokens",
+    "instructions_written",
+    "instructions_stopped",
     "reported_compliance",
     "actual_compliance",
+    "auditable_compliance",
+    "stale_obedience",
     "confidence",
     "decision_quality",
     "usd",
@@ -66,6 +76,9 @@ SUMMARY = (
     "cache_read_tokens",
     "cache_write_tokens",
     "output_tokens",
+    "supervisor_wait_seconds",
+    "supervisor_busy_seconds",
+    "agents_overflowed",
     "observable",
 )
 """Keys of a run's summary, and its outcome: what `summary` may name."""
@@ -85,7 +98,7 @@ class Expectation(Table):
     """
 
     policy: str
-    table: Literal["turns", "rewrites", "events"] | None = None
+    table: Literal["turns", "rewrites", "events", "obedience"] | None = None
     column: str | None = None
     pick: Literal["first", "last", "all"] | int | None = None
     reduce: Literal["mean", "min", "max", "sum", "count"] | None = None
@@ -123,7 +136,7 @@ class Expectation(Table):
             )
         if self.column is not None:
             if self.table is None:
-                raise ValueError("column needs a table: turns, rewrites or events")
+                raise ValueError("column needs a table: turns, rewrites, events or obedience")
             if self.column not in COLUMNS[self.table]:
                 raise ValueError(f"unknown column {self.column!r}{_hint(self.column, COLUMNS[self.table])}")
             if (self.pick is None) == (self.reduce is None):
@@ -212,6 +225,7 @@ class Expectation(Table):
             "turns": run.turn_rows,
             "rewrites": run.rewrite_rows,
             "events": run.event_rows,
+            "obedience": run.obedience_rows,
         }
         rows = tables[self.table or "turns"]
         column = [_number(getattr(row, self.column or "")) for row in rows]

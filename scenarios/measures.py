@@ -1,7 +1,8 @@
 """Measures: named responses of one run that no single column gives. The only home of their definitions.
 
 Each takes a `Run` and returns one number, or None where the run does not exercise it. All stand on
-the truth: ledger entries and turn rows, never on what the policy believed.
+the truth: ledger entries, turn and obedience rows, never on what the policy believed; what is said of
+confidence and quotes is said of the agent's belief, as its definition tells.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from simulator.ledger import COMMITTED, Outcome, RewriteEntry
+from simulator.recorder import ObedienceRow
 from simulator.simulation import Run
 
 Number = float | None
@@ -205,7 +207,162 @@ def _arrivals_per_turn(run: Run) -> Number:
     return _mean([float(row.arrived_tokens) for row in run.turn_rows if row.turn >= first])
 
 
+# --------------------------------------------------------------------------- evidence (record 002)
+
+
+def _confidence_rises(run: Run) -> Number:
+    return _mean([float(entry.confidence_after > entry.confidence_before) for entry in _committed(run)])
+
+
+def _confidence_change(run: Run) -> Number:
+    return _mean([entry.confidence_after - entry.confidence_before for entry in _committed(run)])
+
+
+def _confidence_and_size(run: Run) -> Number:
+    """Correlation of confidence and size over turns, from the first attempt on."""
+    if not run.rewrite_rows:
+        return None
+    rows = [row for row in run.turn_rows if row.turn >= run.rewrite_rows[0].turn]
+    xs, ys = [float(row.tokens) for row in rows], [row.confidence for row in rows]
+    middle_x, middle_y = _mean(xs), _mean(ys)
+    if middle_x is None or middle_y is None:
+        return None
+    spread = sum((x - middle_x) ** 2 for x in xs) * sum((y - middle_y) ** 2 for y in ys)
+    if spread <= 0:
+        return None
+    return float(sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True)) / spread**0.5)
+
+
+def _constraints_lost(run: Run) -> Number:
+    total, held = run.summary["constraints_total"], run.summary["constraints_held"]
+    return float(total - held) if isinstance(total, int) and isinstance(held, int) else None
+
+
+def _constraints_kept(run: Run) -> Number:
+    total, held = run.summary["constraints_total"], run.summary["constraints_held"]
+    return held / total if isinstance(total, int) and isinstance(held, int) else None
+
+
+def _delay_to_violation(run: Run) -> Number:
+    """Count the turns from the first loss of a constraint to the first violation."""
+    violated = next((row.turn for row in run.event_rows if row.kind == "violation"), None)
+    most = 0
+    lost = None
+    for row in run.turn_rows:
+        most = max(most, row.constraints_held)
+        if row.constraints_held < most:
+            lost = row.turn
+            break
+    return float(violated - lost) if violated is not None and lost is not None else None
+
+
+def _share_of_content(run: Run) -> Number:
+    """Mean share of the context that a committed rewrite touches: its scope."""
+    return _mean([entry.selected_tokens / entry.tokens_before for entry in _committed(run)])
+
+
+# --------------------------------------------------------------------------- coherence (record 003)
+
+
+def _net_after_rederivation(run: Run) -> Number:
+    """Return what all attempts freed, minus their cost, minus what was derived again."""
+    spent = run.summary["rederivation_tokens"]
+    return float(sum(entry.net for entry in run.rewrite_rows)) - (spent if isinstance(spent, int) else 0)
+
+
+def _compression(run: Run) -> Number:
+    """Mean share that committed rewrites took off the context."""
+    return _mean([entry.freed / entry.tokens_before for entry in _committed(run)])
+
+
+def _coherence_cost(run: Run) -> Number:
+    return run.rewrite_rows[-1].coherence_cost if run.rewrite_rows else None
+
+
+# --------------------------------------------------------------------------- binding (record 004)
+
+
+def _obeyed(rows: Sequence[ObedienceRow]) -> Number:
+    return _mean([float(row.obeyed) for row in rows])
+
+
+def _own(run: Run) -> list[ObedienceRow]:
+    return [row for row in run.obedience_rows if not row.outside]
+
+
+def _fresh_compliance(run: Run) -> Number:
+    return _obeyed([row for row in _own(run) if not row.changes])
+
+
+def _inherited_compliance(run: Run) -> Number:
+    return _obeyed([row for row in _own(run) if row.changes])
+
+
+def _inherited_quotes(run: Run) -> Number:
+    return _mean([float(row.quoted) for row in _own(run) if row.changes])
+
+
+def _derived_compliance(run: Run) -> Number:
+    return _obeyed([row for row in _own(run) if row.derivations and not row.changes])
+
+
+def _compliance_gap(run: Run) -> Number:
+    reported, actual = run.summary["reported_compliance"], run.summary["actual_compliance"]
+    return reported - actual if isinstance(reported, float) and isinstance(actual, float) else None
+
+
+def _active(run: Run) -> Number:
+    return _mean([float(row.active) for row in run.obedience_rows])
+
+
+def _wrong(run: Run) -> Number:
+    """Constraint violations, broken references and stale obedience: what is wrong, not what is wasted."""
+    keys = ("constraint_violations", "dangling_references", "stale_obedience")
+    counts = [run.summary[key] for key in keys]
+    known = [count for count in counts if isinstance(count, int)]
+    return float(sum(known)) if known else None
+
+
 MEASURES: dict[str, Measure] = {
+    "confidence_rises": Measure(
+        "share of commits", "committed rewrites at which confidence rose", _confidence_rises
+    ),
+    "confidence_change": Measure(
+        "share", "mean change of confidence at a committed rewrite", _confidence_change
+    ),
+    "confidence_and_size": Measure(
+        "1", "correlation of confidence and size over turns from the first attempt on", _confidence_and_size
+    ),
+    "constraints_lost": Measure("count", "constraints stated minus those with force", _constraints_lost),
+    "constraints_kept": Measure(
+        "share of constraints", "constraints with force at the end", _constraints_kept
+    ),
+    "delay_to_violation": Measure(
+        "turns", "from the first loss of a constraint to the first violation", _delay_to_violation
+    ),
+    "scope": Measure("share of context", "mean share that a committed rewrite touches", _share_of_content),
+    "net_after_rederivation_tokens": Measure(
+        "tokens", "sum of net over attempts minus tokens derived again", _net_after_rederivation
+    ),
+    "compression": Measure("share of context", "mean share that a committed rewrite takes off", _compression),
+    "coherence_cost": Measure("checks", "coherence cost after the last attempt", _coherence_cost),
+    "fresh_compliance": Measure(
+        "share of steps", "obeyed, under own instructions within their epoch", _fresh_compliance
+    ),
+    "inherited_compliance": Measure(
+        "share of steps", "obeyed, under own instructions past their epoch", _inherited_compliance
+    ),
+    "inherited_quotes": Measure(
+        "share of steps", "quoted as kept, under own instructions past their epoch", _inherited_quotes
+    ),
+    "derived_compliance": Measure(
+        "share of steps", "obeyed, under own instructions derived anew", _derived_compliance
+    ),
+    "compliance_gap": Measure("share of steps", "reported minus actual compliance", _compliance_gap),
+    "active_instructions": Measure("count", "mean instructions in force at a step", _active),
+    "wrong": Measure(
+        "count", "constraint violations, references broken at the end and stale obedience", _wrong
+    ),
     "overflowed": Measure(YES_OR_NO, "the run ended because a request no longer fitted", _overflowed),
     "mean_rise_pct": Measure("points", "mean of -net over committed rewrites from the second on", _mean_rise),
     "acceleration_pct": Measure(

@@ -6,10 +6,7 @@ the policy's. A figure of a documented case stands here, with its source beside 
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,24 +14,26 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from scenarios.expectation import Expectation
-from scenarios.tables import LawsTable, PremiseTable, ProviderTable, SupervisorTable
-from scenarios.workloads.scripted import Row, ScriptedWorkload
-from scenarios.workloads.synthetic import SyntheticWorkload
-from simulator.catalogue import names, overridden, read_entry, read_text, validated
-from simulator.contracts import Workload
-from simulator.errors import InputError
-from simulator.schema import Amount, Positive, Share, Table, Tokens, Turns
+from scenarios.surroundings import (
+    FleetTable,
+    InstructionsTable,
+    PremiseTable,
+    SupervisorTable,
+    TagsTable,
+    TopicTable,
+)
+from scenarios.tables import LawsTable, ProviderTable
+from scenarios.workload_tables import ReferenceTable, ScriptedTable, SyntheticTable
+from simulator.catalogue import names, overridden, read_entry, validated
+from simulator.errors import InputError, nearest_name
+from simulator.schema import Table, Tokens
 from simulator.setting import Setting
-from simulator.spans import Kind
 from simulator.world import WorldSpec
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
 Figure = Literal["occupancy", "nets", "ledgers", "cost", "switches"]
 """Pictures that `reproduce` can draw of a scenario."""
-
-MOST_SCRIPT_ROWS = 50
-"""Rows that may stand in the scenario file; longer scripts are a CSV beside it."""
 
 
 class WindowTable(Table):
@@ -55,80 +54,6 @@ class RunTable(Table):
     policies: tuple[str, ...] = ()
 
 
-class ScriptRow(Table):
-    """One row of a script: what comes at which turn."""
-
-    at: Turns
-    kind: Literal[Kind.USER, Kind.ASSISTANT, Kind.TOOL_CALL, Kind.TOOL_RESULT]
-    tokens: Annotated[int, Field(ge=1, le=10**9)]
-    until: Turns | None = None
-    subgoal: Tokens | None = None
-    pair: Tokens | None = None
-    needed: bool = False
-    compressible: bool = True
-
-    @model_validator(mode="after")
-    def _forward(self) -> ScriptRow:
-        if self.until is not None and (self.until < self.at or self.at == 0):
-            raise ValueError(f"until {self.until} needs at between 1 and it")
-        return self
-
-    def row(self) -> Row:
-        """Return the row as the workload takes it."""
-        until = self.at if self.until is None else self.until
-        return Row(
-            self.at, self.kind, self.tokens, until, self.subgoal, self.pair, self.needed, self.compressible
-        )
-
-
-class ScriptedTable(Table):
-    """A workload of rows, in the file or in a CSV beside it."""
-
-    kind: Literal["scripted"]
-    rows: Annotated[tuple[ScriptRow, ...], Field(max_length=MOST_SCRIPT_ROWS)] = ()
-    csv: str | None = None
-    closes: tuple[tuple[Turns, Turns], ...] = ()
-    turn_seconds: Amount = 0.0
-
-    def workload(self, folder: Path) -> Workload:
-        """Return the workload; the CSV is looked for in `folder`."""
-        rows = [row.row() for row in self.rows]
-        if self.csv is not None:
-            rows += [row.row() for row in _csv_rows(folder / self.csv)]
-        return ScriptedWorkload(tuple(rows), self.closes, self.turn_seconds)
-
-
-class SyntheticTable(Table):
-    """A workload of random turns; see `SyntheticWorkload` for each key."""
-
-    kind: Literal["synthetic"]
-    results_per_turn: Annotated[int, Field(ge=0, le=1000)] = 1
-    result_mean: Positive = 175.0
-    result_sigma: Annotated[float, Field(ge=0, le=5)] = 0.8
-    result_cut: Annotated[int, Field(ge=1)] | None = None
-    reply_low: Tokens = 0
-    reply_high: Tokens = 0
-    subgoal_low: Turns = 0
-    subgoal_high: Turns = 0
-    cited_share: Share = 0.0
-    citation_lag: Amount = 15.0
-    incompressible_share: Share = 0.0
-    turn_seconds: Amount = 0.0
-    turns: Annotated[int, Field(ge=1)] | None = None
-
-    @model_validator(mode="after")
-    def _ordered(self) -> SyntheticTable:
-        for low, high in ((self.reply_low, self.reply_high), (self.subgoal_low, self.subgoal_high)):
-            if low > high:
-                raise ValueError(f"low {low} is above high {high}")
-        return self
-
-    def workload(self, folder: Path) -> Workload:
-        """Return the workload."""
-        values = self.model_dump(exclude={"kind", "turns"})
-        return SyntheticWorkload(**values, turns_limit=self.turns)
-
-
 class ScenarioFile(Table):
     """One scenario."""
 
@@ -141,15 +66,42 @@ class ScenarioFile(Table):
     charged_to: Literal["window", "separate"] = "window"
     window: WindowTable
     run: RunTable = RunTable()
-    workload: Annotated[ScriptedTable | SyntheticTable, Field(discriminator="kind")]
+    workload: Annotated[ScriptedTable | SyntheticTable | ReferenceTable, Field(discriminator="kind")]
     laws: LawsTable = LawsTable()
     provider: ProviderTable = ProviderTable()
     supervisor: SupervisorTable = SupervisorTable()
+    fleet: FleetTable = FleetTable()
+    tags: TagsTable = TagsTable()
     premise: tuple[PremiseTable, ...] = ()
     premises_clock: Literal["turns", "seconds"] = "turns"
+    topic: tuple[TopicTable, ...] = ()
+    instructions: InstructionsTable = InstructionsTable()
     expect: tuple[Expectation, ...] = ()
     box: tuple[str, ...] = ()
     box_half_width: Annotated[float, Field(gt=0, lt=1)] = 0.2
+
+    @model_validator(mode="after")
+    def _names_once(self) -> ScenarioFile:
+        for kind, entries in (("premise", self.premise), ("topic", self.topic)):
+            given = [entry.name for entry in entries]
+            for place, name in enumerate(given):
+                if name in given[:place]:
+                    where = f"{kind}.{place}.name"
+                    raise _fault(f"{kind} {name!r} stands twice", where, "each once")
+        return self
+
+    @model_validator(mode="after")
+    def _names_defined(self) -> ScenarioFile:
+        premises = [premise.name for premise in self.premise]
+        for place, topic in enumerate(self.topic):
+            for name in topic.premises:
+                _require_defined("premise", name, premises, f"topic.{place}.premises")
+        if self.instructions.phase is not None:
+            _require_defined("premise", self.instructions.phase, premises, "instructions.phase")
+        topics = [topic.name for topic in self.topic]
+        for at, name in self.workload.named_topics():
+            _require_defined("topic", name, topics, f"workload.{at}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +130,7 @@ class Scenario:
             output_reserve=window.output_reserve,
             head=window.head,
             horizon=file.run.horizon,
-            workload=file.workload.workload(self.path.parent),
+            workload=file.workload.workload(self.path),
             laws=file.laws.built(),
             provider=file.provider.built(),
             supervisor=file.supervisor.built(),
@@ -187,6 +139,9 @@ class Scenario:
                 file.premises_clock,
                 window.switches,
             ),
+            instructions=file.instructions.built(file.topic),
+            tags=file.tags.built(),
+            fleet=file.fleet.built(),
             charged_to=file.charged_to,
         )
 
@@ -225,27 +180,13 @@ def load_scenario(reference: str, overrides: Mapping[str, object] | None = None)
     return Scenario(entry.name, entry.path, validated(ScenarioFile, data, where))
 
 
-def _csv_rows(path: Path) -> list[ScriptRow]:
-    """Return the rows of a script that stands beside its scenario."""
-    text = read_text(path, "a CSV script").removeprefix("\ufeff")
-    rows = []
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for number, line in enumerate(reader, 1):
-            where = f"{path}: row {number}"
-            if None in line:
-                raise InputError("has more cells than the header", where=where)
-            cells = {key: _csv_value(value) for key, value in line.items() if value}
-            rows.append(validated(ScriptRow, cells, where))
-    except csv.Error as fault:
-        raise InputError(f"not CSV: {fault}", where=f"{path}: row {len(rows) + 1}") from None
-    return rows
+def _require_defined(kind: str, name: str, valid: Sequence[str], where: str) -> None:
+    """Raise ValueError where no table of the file defines what is named."""
+    if name not in valid:
+        expected = f"one of {', '.join(valid)}" if valid else f"a [[{kind}]] that defines it"
+        raise _fault(f"unknown {kind} {name!r}", where, expected, nearest_name(name, valid))
 
 
-def _csv_value(text: str) -> object:
-    """Return a cell as a number or a truth value where it reads as one."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, bool | int | float) else text
+def _fault(what: str, where: str, expected: str, nearest: str = "") -> ValueError:
+    """Return a fault of the file for its schema to report, in the words of an `InputError`."""
+    return ValueError(str(InputError(what, where=where, expected=expected, nearest=nearest)))

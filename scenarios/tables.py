@@ -1,20 +1,29 @@
-"""The tables of a scenario file that say what a model does when asked, and who looks after it.
+"""The tables of a scenario file that say what a model does when asked: its laws, and its provider.
 
-Laws, provider, supervisor and premises: each table mirrors one parameter class of the simulator, adds
-the bounds that a file is held to, and builds it. What happens to the agent stands in `scenario`.
+Each table mirrors one parameter class of the simulator, adds the bounds that a file is held to, and
+builds it. Who and what surrounds the agent stands in `surroundings`, what happens to it in
+`workload_tables`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
+from simulator.laws import (
+    BindingLaw,
+    CoherenceLaw,
+    EvidenceLaw,
+    Laws,
+    MeasurementLaw,
+    QualityLaw,
+    RationaleLaw,
+    SummaryLaw,
+)
 from simulator.provider import ProviderSpec
 from simulator.schema import Amount, Positive, Share, Table, Tokens
-from simulator.supervisor import SupervisorSpec
-from simulator.world import PremiseSpec
 
 
 class RationaleTable(Table):
@@ -71,6 +80,51 @@ class ConstantMeasurement(Table):
         return MeasurementLaw(0.0, self.full_tokens, self.delta_tokens, self.seconds_per_token)
 
 
+class EvidenceTable(Table):
+    """Parameters of `EvidenceLaw`."""
+
+    retention: Share = 1.0
+    force: Share = 1.0
+    shock: Share = 0.0
+    caveats: Share = 1.0
+
+
+class CoherenceTable(Table):
+    """Parameters of `CoherenceLaw`."""
+
+    retry_tokens: Tokens = 0
+    drop_share: Share = 0.0
+    broken_weight: Amount = 2.0
+
+
+class BindingTable(Table):
+    """Parameters of `BindingLaw`; without a midpoint nothing is shadowed by number."""
+
+    tokens: Tokens = 0
+    obey: Share = 1.0
+    quote: Share = 1.0
+    kept_at_change: Share = 1.0
+    decay: Amount = 0.0
+    urgency: Amount = 1.0
+    narrative: Amount = 1.0
+    same_turn: Amount = 1.0
+    urgent_share: Share = 0.0
+    narrative_share: Share = 0.0
+    rederived_gain: Amount = 1.0
+    midpoint: Positive | None = None
+    steepness: Amount = 1.0
+    power: Share = 1.0
+    salience_gain: Share = 0.0
+    failure_share: Share = 0.0
+    rederive_tokens: Tokens = 0
+    forge_share: Share = 0.0
+
+    def built(self) -> BindingLaw:
+        """Return the law."""
+        midpoint = math.inf if self.midpoint is None else self.midpoint
+        return BindingLaw(**self.model_dump(exclude={"midpoint"}), midpoint=midpoint)
+
+
 class LawsTable(Table):
     """The laws of the model; a table left out switches its law off."""
 
@@ -80,6 +134,9 @@ class LawsTable(Table):
     measurement: Annotated[ShareMeasurement | ConstantMeasurement, Field(discriminator="law")] = (
         ShareMeasurement(law="share")
     )
+    evidence: EvidenceTable = EvidenceTable()
+    coherence: CoherenceTable = CoherenceTable()
+    binding: BindingTable = BindingTable()
 
     def built(self) -> Laws:
         """Return the laws."""
@@ -88,6 +145,9 @@ class LawsTable(Table):
             QualityLaw(**self.quality.model_dump()),
             SummaryLaw(**self.summary.model_dump()),
             self.measurement.built(),
+            EvidenceLaw(**self.evidence.model_dump()),
+            CoherenceLaw(**self.coherence.model_dump()),
+            self.binding.built(),
         )
 
 
@@ -107,35 +167,3 @@ class ProviderTable(Table):
     def built(self) -> ProviderSpec:
         """Return the specification."""
         return ProviderSpec(**self.model_dump())
-
-
-class SupervisorTable(Table):
-    """Parameters of `SupervisorSpec`."""
-
-    capacity: Annotated[int, Field(ge=0, le=10**4)] = 1
-    service_seconds: Amount = 0.0
-    constant: bool = True
-    evict_tokens: Tokens = 0
-
-    def built(self) -> SupervisorSpec:
-        """Return the specification."""
-        return SupervisorSpec(**self.model_dump())
-
-
-class PremiseTable(Table):
-    """One premise: scripted times, or renewals."""
-
-    name: Annotated[str, Field(min_length=1)]
-    at: tuple[Amount, ...] = ()
-    mean_interval: Positive | None = None
-    constant: bool = False
-
-    @model_validator(mode="after")
-    def _one_clockwork(self) -> PremiseTable:
-        if self.at and self.mean_interval is not None:
-            raise ValueError("needs one of at and mean_interval, not both")
-        return self
-
-    def built(self) -> PremiseSpec:
-        """Return the specification."""
-        return PremiseSpec(self.name, self.at, self.mean_interval, self.constant)

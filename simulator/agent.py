@@ -14,20 +14,26 @@ from itertools import islice
 
 import simpy
 
-from simulator.contracts import CheckPoint, Turn
+from simulator.contracts import CheckPoint, Step, Turn, Verdict
 from simulator.errors import RunFailed
 from simulator.ledger import Account
 from simulator.provider import Purpose
+from simulator.questions import Vitals
 from simulator.recorder import EventRow, Recorder, TurnRow
 from simulator.rewrite import ask, transaction
 from simulator.spans import Kind, Provenance, Span
+from simulator.stepping import Stepper
 from simulator.supervisor import Supervisor
+from simulator.tagging import Tagger
 from simulator.view import Gauge, believed
 from simulator.workspace import Workspace
 from simulator.world import World
 
-EVICTABLE = frozenset(Kind) - {Kind.HEAD, Kind.USER}
+EVICTABLE = frozenset(Kind) - {Kind.HEAD, Kind.USER, Kind.TOMBSTONE}
 """What a supervisor may remove."""
+
+
+NO_STEP = Step()
 
 
 class End(StrEnum):
@@ -37,9 +43,10 @@ class End(StrEnum):
     COMPLETE = "complete"
     OVERFLOW = "overflow"
     DEAD = "dead"
+    HALTED = "halted"
 
 
-OBSERVABLE = {End.HORIZON: True, End.COMPLETE: True, End.OVERFLOW: True, End.DEAD: True}
+OBSERVABLE = dict.fromkeys(End, True)
 """Whether an end can be seen from inside the context."""
 
 
@@ -49,7 +56,7 @@ class Agent:
     Attributes
     ----------
     outcome : how the run ended, once it has.
-    max_occupancy_pct : highest true count at any instant, percent of the window then in force.
+    escalations : calls of the supervisor.
     """
 
     def __init__(self, work: Workspace, world: World, supervisor: Supervisor, recorder: Recorder) -> None:
@@ -58,8 +65,13 @@ class Agent:
         self.supervisor = supervisor
         self.recorder = recorder
         self.outcome: End | None = None
+        self.stepper = Stepper(work, self._note)
+        self.tagger = Tagger(work.setting.tags, work.streams)
+        work.versions = world.versions
         self._max_occupancy_pct = 0.0
-        self._removed = 0
+        self._removed = self._retired = 0
+        self.escalations = 0
+        self._vitals: Vitals | None = None
         self._service = work.streams.exponential("service")
 
     def live(self) -> Generator[simpy.Event, object, None]:
@@ -72,7 +84,11 @@ class Agent:
         coming = setting.workload.turns(work.streams)
         for work.turn, turn in enumerate(islice(coming, setting.horizon), 1):
             user_turn += turn.user_turn
-            retired = self._start_turn(turn)
+            self._start_turn(turn)
+            if work.terms.red_flag and self._distrusts():
+                self._end_turn(user_turn, 0)
+                self.outcome = End.HALTED
+                return
             if CheckPoint.TURN_START in points:
                 yield from self._check(CheckPoint.TURN_START)
             if turn.seconds:
@@ -85,7 +101,7 @@ class Agent:
             if CheckPoint.BEFORE_REQUEST in points:
                 yield from self._check(CheckPoint.BEFORE_REQUEST)
             if self._overflows():
-                self._end_turn(user_turn, arrived, retired)
+                self._end_turn(user_turn, arrived)
                 self.outcome = self._overflow_end()
                 return
             output = 0
@@ -95,11 +111,26 @@ class Agent:
                 work.provider.continue_prompt(work.env.now, work.context.tokens, output, Purpose.AGENT)
             )
             work.requests_since_rewrite += 1
+            seconds = self._step(turn)
+            if seconds:
+                yield work.env.timeout(seconds)
             arrived += self._arrive(turn.reply)
             if CheckPoint.TURN_END in points:
                 yield from self._check(CheckPoint.TURN_END)
-            self._end_turn(user_turn, arrived, retired)
+            self._end_turn(user_turn, arrived)
         self.outcome = End.COMPLETE if next(coming, None) is None else End.HORIZON
+
+    def _step(self, turn: Turn) -> float:
+        """Let the turn's work meet what it stands on; return the seconds that it takes beside its request."""
+        cited: tuple[int, ...] = ()
+        for span in turn.reply:
+            cited += span.cites
+        for span in turn.arrivals:
+            cited += span.cites
+        if not cited and turn.step is None and not self.stepper.is_waiting:
+            return 0.0
+        subgoal = turn.reply[0].subgoal if turn.reply else None
+        return self.stepper.take(turn.step or NO_STEP, cited, subgoal)
 
     @property
     def max_occupancy_pct(self) -> float:
@@ -143,51 +174,93 @@ class Agent:
         yield from transaction(work, gauge)
         if work.calls_supervisor:
             self._note("escalation", "", 0)
-            self.supervisor.escalate(self._evict, self._service[self.supervisor.escalations])
+            place, self.escalations = self.escalations, self.escalations + 1
+            served = self.supervisor.escalate(self._evict, self._service[place])
+            if served is not None and work.setting.fleet.blocks:
+                yield served
+
+    def _distrusts(self) -> bool:
+        """Ask the policy whether it can trust what it holds, beside what it held a turn ago."""
+        work = self.work
+        last = self._vitals
+        tokens, confidence = work.believed_tokens(), work.confidence
+        ledger = None if work.terms.tombstones is None else len(work.ledger.tombstones)
+        self._vitals = Vitals(tokens, tokens, confidence, confidence, ledger)
+        if last is None:
+            return False
+        vitals = Vitals(tokens, last.tokens, confidence, last.confidence, ledger)
+        verdict = ask(work, "resume", work.policy.resume, vitals)
+        if not isinstance(verdict, Verdict):
+            raise RunFailed("resume", f"policy returned {type(verdict).__name__}, expected a Verdict")
+        if not verdict.accepted:
+            self._note("halted", verdict.reason, 0)
+        return not verdict.accepted
 
     def _move_in(self) -> None:
         work = self.work
         if work.setting.head:
             head = Span(work.new_id(), Kind.HEAD, work.setting.head, 0, Provenance.RUNTIME)
             work.context.append(head)
-        for span in work.setting.workload.initial(work.streams):
+        for topic in work.setting.instructions.topics:
+            for place in range(topic.given + topic.accreted):
+                outside = topic.given and place == 0
+                span = Span(
+                    work.new_id(),
+                    Kind.INSTRUCTION,
+                    work.setting.laws.binding.tokens,
+                    0,
+                    Provenance.USER if outside else Provenance.SELF,
+                )
+                work.context.append(span)
+                if outside:
+                    work.bindings.receive(span.id, topic)
+                else:
+                    work.bindings.write(span.id, topic, 0, work.versions)
+        for span in self.tagger.arriving(tuple(work.setting.workload.initial(work.streams))):
             work.context.append(span)
+            work.cognition.meet(span)
         work.ledger.post(Account.INITIAL, work.context.tokens)
 
-    def _start_turn(self, turn: Turn) -> int:
+    def _start_turn(self, turn: Turn) -> None:
         """Let premises and the window change, subgoals close, old artifacts retire."""
         work = self.work
-        for name in self.world.advance(work.turn, work.env.now):
-            self._note("premise", name, 0)
+        changed = self.world.advance(work.turn, work.env.now)
+        if changed:
+            for name in changed:
+                self._note("premise", name, 0)
+            self.stepper.changed(changed)
         window = self.world.window_at(work.turn)
         if window is not None:
             self._max_occupancy_pct = self.max_occupancy_pct
             work.window, work.context.peak = window, work.context.tokens
             self._note("window", "", window)
-        for subgoal in turn.closes:
-            work.context.close(subgoal)
+        if turn.closes:
+            work.context.finished.update(turn.closes)
+            for subgoal in self.tagger.closing(turn.closes):
+                work.context.close(subgoal)
         for kind, detail in turn.events:
             self._note(kind, detail, 0)
-        return self._retire() if work.terms.retires and work.artifacts else 0
+        if work.terms.retires and work.artifacts:
+            self._retire()
 
-    def _retire(self) -> int:
+    def _retire(self) -> None:
         """Remove the artifacts of earlier turns whole, outside any rewrite."""
         work = self.work
         context = work.context
         old = [identity for identity in work.artifacts if identity in context]
         work.artifacts.clear()
         if not old:
-            return 0
+            return
         work.provider.keep_prefix(context.prefix_before(old))
-        retired = context.remove(old)
-        work.ledger.post(Account.RETIRED, retired)
-        return retired
+        work.ledger.post(Account.RETIRED, context.remove(old))
 
     def _arrive(self, spans: tuple[Span, ...]) -> int:
         context = self.work.context
         before = context.tokens
-        for span in spans:
+        meet = self.work.cognition.meet
+        for span in self.tagger.arriving(spans):
             context.append(span)
+            meet(span)
         arrived = context.tokens - before
         self.work.ledger.post(Account.ARRIVED, arrived)
         return arrived
@@ -203,10 +276,11 @@ class Agent:
         setting = self.work.setting
         return End.DEAD if setting.head + setting.output_reserve > self.work.window else End.OVERFLOW
 
-    def _end_turn(self, user_turn: int, arrived: int, retired: int) -> None:
+    def _end_turn(self, user_turn: int, arrived: int) -> None:
         work = self.work
         tokens = work.context.tokens
         removed = work.ledger.accounts[Account.OUT_OF_BAND]
+        retired = work.ledger.accounts[Account.RETIRED]
         work.context.end_turn()
         self.recorder.turns.append(
             TurnRow(
@@ -217,24 +291,28 @@ class Agent:
                 100 * tokens / work.window,
                 work.believed_tokens(),
                 arrived,
-                retired,
+                retired - self._retired,
                 removed - self._removed,
                 work.cognition.decision_quality,
                 self.world.epoch,
+                work.confidence,
+                work.context.bound,
+                work.agent,
             )
         )
-        self._removed = removed
+        self._removed, self._retired = removed, retired
 
     def _evict(self, tokens: int) -> None:
         """Remove the oldest evictable content, as the supervisor does it: out of band."""
         work = self.work
+        spares = work.setting.supervisor.act == "spare"
         going: list[int] = []
         left = tokens
         for span in work.context:
             if left <= 0:
                 break
             marked = span.id in work.context.protected or span.id in work.context.immutable
-            if span.kind in EVICTABLE and not marked:
+            if span.kind in EVICTABLE and not marked and not (spares and self._is_leant_on(span)):
                 going.append(span.id)
                 left -= span.tokens
         if not going:
@@ -244,5 +322,14 @@ class Agent:
         work.ledger.post(Account.OUT_OF_BAND, removed)
         self._note("out_of_band", "supervisor", removed)
 
+    def _is_leant_on(self, span: Span) -> bool:
+        """Whether something would be lost with a span: what the external log knows."""
+        context = self.work.context
+        if span.kind is Kind.INSTRUCTION or span.binds or span.needed:
+            return True
+        return any(context.leaning(identity) for identity in (span.id, *span.carries))
+
     def _note(self, kind: str, detail: str, tokens: int) -> None:
-        self.recorder.events.append(EventRow(self.work.turn, self.work.env.now, kind, detail, tokens))
+        self.recorder.events.append(
+            EventRow(self.work.turn, self.work.env.now, kind, detail, tokens, self.work.agent)
+        )

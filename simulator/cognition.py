@@ -1,8 +1,8 @@
 """`Cognition`: the state of the agent's mind that laws act on. Truth, never shown to a policy.
 
-Here lives the decision quality: it falls with each own record that is summarised, and through it
-rationales grow and estimates go astray. That loop is the self-referential spiral of field record
-000.
+Here live the decision quality, which falls with each own record that is summarised (the spiral of
+field record 000), and what the agent's steps have done with constraints, claims and references that
+were no longer there (002, 003). Instructions have a room of their own, `binding`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,47 @@ class Cognition:
     records_summarised : own records ever eaten by a rewrite.
     decision_quality : lasting quality of decisions.
     can_fall : whether the scenario has a law by which it falls.
+    stated : ids of the constraints stated so far.
+    violations : steps that broke a constraint which had lost its force.
+    false_claims : steps that used a claim whose correction had lost its force.
+    dropped : references that a step has silently dropped.
+    met_doubt : something that came in was in doubt.
+    recoverable : tokens that it takes to recover a span, by id.
     """
 
-    __slots__ = ("_laws", "can_fall", "decision_quality", "records_summarised")
+    __slots__ = (
+        "_laws",
+        "can_fall",
+        "decision_quality",
+        "dropped",
+        "false_claims",
+        "met_doubt",
+        "records_summarised",
+        "recoverable",
+        "stated",
+        "violations",
+    )
 
     def __init__(self, laws: Laws) -> None:
         self._laws = laws
         self.can_fall = laws.quality.record_factor < 1
         self.records_summarised = 0
         self.decision_quality = 1.0
+        self.stated: set[int] = set()
+        self.violations = 0
+        self.false_claims = 0
+        self.dropped = 0
+        self.met_doubt = False
+        self.recoverable: dict[int, int] = {}
+
+    def meet(self, span: Span) -> None:
+        """Take note of what came in: what it binds, and what it takes to recover it."""
+        if span.binds:
+            self.stated.update(span.binds)
+        if span.doubt:
+            self.met_doubt = True
+        if span.rederive:
+            self.recoverable[span.id] = span.rederive
 
     def rationale(self, occupancy: float, cap: int | None) -> tuple[int, float]:
         """Return the tokens of the next rationale and the quality of the decision it carries."""

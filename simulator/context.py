@@ -38,22 +38,31 @@ class Context:
     Attributes
     ----------
     tokens : true count of all spans.
+    doubt : tokens in doubt among them.
+    bound : constraints that have force through at least one span.
     peak : highest true count at any instant since it was last set.
     by_kind : tokens by kind.
     dead_tokens : tokens of subgoals that are closed and hold nothing tagged needed.
     immutable : ids that no operation may touch before the turn ends.
     protected : ids that no operation may touch as long as they live.
+    closed : subgoals tagged complete.
+    finished : subgoals that are complete, whatever their tag says.
     version : grows by one with each committed change of what already stood.
     """
 
     __slots__ = (
+        "_binding",
         "_cited_by",
+        "_copies",
         "_needed",
         "_spans",
         "_subgoal_tokens",
+        "bound",
         "by_kind",
         "closed",
         "dead_tokens",
+        "doubt",
+        "finished",
         "immutable",
         "peak",
         "protected",
@@ -66,11 +75,16 @@ class Context:
         self._subgoal_tokens: dict[int, int] = {}
         self._needed: dict[int, int] = {}
         self._cited_by: dict[int, list[int]] = {}
+        self._copies: dict[int, int] = {}
+        self._binding: dict[int, int] = {}
         self.tokens = 0
+        self.doubt = 0
+        self.bound = 0
         self.peak = 0
         self.by_kind: dict[Kind, int] = dict.fromkeys(Kind, 0)
         self.dead_tokens = 0
         self.closed: set[int] = set()
+        self.finished: set[int] = set()
         self.immutable: set[int] = set()
         self.protected: set[int] = set()
         self.version = 0
@@ -100,6 +114,41 @@ class Context:
     def cited_by(self, identity: int) -> tuple[int, ...]:
         """Return the ids of the spans in the context that cite this one."""
         return tuple(self._cited_by.get(identity, ()))
+
+    def holds(self, identity: int) -> bool:
+        """Whether the evidence of a span stands in the context: the span itself, or what carries it."""
+        return identity in self._spans or self._copies.get(identity, 0) > 0
+
+    def binds(self, constraint: int) -> bool:
+        """Whether a constraint has force through some span."""
+        return self._binding.get(constraint, 0) > 0
+
+    def leaning(self, antecedent: int) -> int:
+        """Return how many live references lean on a span: from spans whose subgoal is not finished."""
+        spans, finished = self._spans, self.finished
+        return sum(spans[citing].subgoal not in finished for citing in self._cited_by.get(antecedent, ()))
+
+    @property
+    def tombstone_tokens(self) -> int:
+        """Tokens of the tombstones that live inside."""
+        return self.by_kind[Kind.TOMBSTONE]
+
+    @property
+    def cites_anything(self) -> bool:
+        """Whether a reference was ever seen."""
+        return bool(self._cited_by)
+
+    def references(self) -> tuple[int, int]:
+        """Return the live references that hold and those that are broken; linear in the spans."""
+        holding = broken = 0
+        for span in self._spans.values():
+            if span.cites and span.subgoal not in self.finished:
+                for antecedent in span.cites:
+                    if self.holds(antecedent):
+                        holding += 1
+                    else:
+                        broken += 1
+        return holding, broken
 
     def is_dead(self, span: Span) -> bool:
         """Whether the span's subgoal is closed and nothing of that subgoal is tagged needed."""
@@ -176,7 +225,7 @@ class Context:
     def snapshot(self) -> Snapshot:
         """Return content, order, marks, index and totals, for comparison."""
         totals = {str(kind): tokens for kind, tokens in self.by_kind.items() if tokens}
-        totals |= {"tokens": self.tokens, "dead": self.dead_tokens}
+        totals |= {"tokens": self.tokens, "dead": self.dead_tokens, "doubt": self.doubt, "bound": self.bound}
         totals |= {f"subgoal {goal}": tokens for goal, tokens in self._subgoal_tokens.items() if tokens}
         index = {identity: tuple(sorted(citing)) for identity, citing in self._cited_by.items() if citing}
         return Snapshot(
@@ -207,6 +256,9 @@ class Context:
         for name, kept, counted in (
             ("tokens", self.tokens, tokens),
             ("dead tokens", self.dead_tokens, dead),
+            ("tokens in doubt", self.doubt, sum(span.doubt for span in self)),
+            ("constraints with force", self.bound, len({one for span in self for one in span.binds})),
+            ("copies", sum(self._copies.values()), sum(len(span.carries) for span in self)),
             *((f"{kind} tokens", self.by_kind[kind], by_kind[kind]) for kind in Kind),
             ("references cited", indexed.total(), references.total()),
         ):
@@ -231,6 +283,17 @@ class Context:
                 self._needed[goal] = self._needed.get(goal, 0) + 1
         for antecedent in span.cites:
             self._cited_by.setdefault(antecedent, []).append(span.id)
+        if span.doubt or span.carries or span.binds:
+            self._count_evidence(span)
+
+    def _count_evidence(self, span: Span) -> None:
+        self.doubt += span.doubt
+        for identity in span.carries:
+            self._copies[identity] = self._copies.get(identity, 0) + 1
+        for constraint in span.binds:
+            copies = self._binding.get(constraint, 0)
+            self._binding[constraint] = copies + 1
+            self.bound += not copies
 
     def _count_late(self, goal: int, span: Span) -> None:
         """Count a span that joins a closed subgoal; one that is needed brings the rest back to life."""
@@ -257,6 +320,12 @@ class Context:
                     self.dead_tokens += self._subgoal_tokens[goal]
         for antecedent in span.cites:
             self._cited_by[antecedent].remove(identity)
+        self.doubt -= span.doubt
+        for carried in span.carries:
+            self._copies[carried] -= 1
+        for constraint in span.binds:
+            self._binding[constraint] -= 1
+            self.bound -= not self._binding[constraint]
         self.immutable.discard(identity)
         self.protected.discard(identity)
         return span

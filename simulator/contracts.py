@@ -1,19 +1,21 @@
 """The seams of the house: what crosses between the floors.
 
 Protocols (`Policy`, `Gate`, `Workload`), the `Terms` a policy declares, the `Bound` and the
-`Proposal` a gate judges, the `Verdict` it returns, and the refusals of the field records. Standard
-library only, so that a gate can be lifted into a real agent as it is.
+`Proposal` a gate judges, the `Verdict` it returns, and the refusals of the field records; what a
+policy is asked between rewrites is in `questions`. Standard library only, so that a gate can be
+lifted into a real agent as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from simulator.plan import RewritePlan
+    from simulator.questions import Amendment, Reliance, Vitals
     from simulator.spans import Span
     from simulator.streams import Streams
     from simulator.view import Gauge, View
@@ -29,8 +31,22 @@ class RewriteBudgetViolation(RewriteRefused):
     """The rewrite cannot be proven to leave more room than it takes (field record 000)."""
 
 
+class LossySelfRewriteError(RewriteRefused):
+    """The rewrite would erase evidence that a later decision rests on, or the trace of its erasure (002)."""
+
+
+class CoherenceBudgetInversionError(RewriteRefused):
+    """The rewrite would reach its budget only by destroying what live references lean on (003)."""
+
+
+class InstructionDecayError(RewriteRefused):
+    """A self-written instruction would bind outside the epoch it was written in (field record 004)."""
+
+
 class Verdict(NamedTuple):
     """What a gate says of a rewrite: accepted or not, why, and the figures it stands on.
+
+    `escalate` calls the supervisor when the attempt has settled, whatever came of it.
 
     >>> Verdict(True, "net 1 token", {"net": 1}).require()
     >>> Verdict(False, "net 0 tokens", {"net": 0}).require()
@@ -43,6 +59,7 @@ class Verdict(NamedTuple):
     reason: str
     figures: Mapping[str, float] = {}
     refusal: type[RewriteRefused] = RewriteBudgetViolation
+    escalate: bool = False
 
     def require(self) -> None:
         """Raise the refusal when the rewrite was not accepted."""
@@ -82,6 +99,55 @@ class MeasurementPlan(StrEnum):
     CHECKPOINT = "checkpoint"
 
 
+class Placement(StrEnum):
+    """Where a marker lives that must outlast a rewrite: a tombstone, or the fingerprint of premises."""
+
+    OUTSIDE = "outside"
+    INSIDE_CHARGED = "inside-charged"
+    INSIDE_FREE = "inside-free"
+
+
+class Fingerprint(StrEnum):
+    """Where a self-written instruction keeps the versions of the premises that it names."""
+
+    NONE = "none"
+    OUTSIDE = "outside"
+    INSIDE = "inside"
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneTerms:
+    """The record that a policy leaves of each span it drops: where it stands and its tokens."""
+
+    placement: Placement = Placement.OUTSIDE
+    tokens: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionTerms:
+    """How a policy writes instructions to itself.
+
+    Attributes
+    ----------
+    edits : failures make it write instructions at all.
+    fingerprint : where an instruction keeps the versions of its premises; a rewrite can forge what
+        stands inside.
+    diagnoses : it waits a turn, until the cause of a failure is known.
+    monotonic : instructions are only ever added to: none shadows another.
+    consolidates : when one more may not be written, those of its topic become one.
+    emphatic : it writes them in capitals: salience, not force.
+    repeats_every : turns after which it says them all again; None never does. Salience, not force.
+    """
+
+    edits: bool = True
+    fingerprint: Fingerprint = Fingerprint.NONE
+    diagnoses: bool = False
+    monotonic: bool = False
+    consolidates: bool = False
+    emphatic: bool = False
+    repeats_every: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a policy declares before the run; the engine keeps it to its word.
@@ -103,6 +169,9 @@ class Terms:
     retires : artifacts of earlier turns that are never summarised are removed whole at turn start.
     retries : further requests for a replacement after one has failed.
     endless_window : the bound of a policy that never meets its window.
+    tombstones : the record that it leaves of what it drops; None leaves none.
+    red_flag : it looks at its own size and confidence at the start of each turn.
+    instructions : how it writes instructions to itself.
     """
 
     check_points: frozenset[CheckPoint] = frozenset({CheckPoint.BEFORE_REQUEST})
@@ -119,6 +188,9 @@ class Terms:
     retires: bool = False
     retries: int = 0
     endless_window: bool = False
+    tombstones: TombstoneTerms | None = None
+    red_flag: bool = False
+    instructions: InstructionTerms = InstructionTerms()
 
 
 class Brief(NamedTuple):
@@ -185,6 +257,7 @@ class Proposal(NamedTuple):
     slack : room left before the request would no longer fit.
     believed_saving : what the policy believed it would save when it proposed.
     believed_freed : freed in the policy's own counter, its emissions not in it.
+    before : in the window at this moment, by that counter.
     """
 
     freed: int
@@ -195,6 +268,7 @@ class Proposal(NamedTuple):
     slack: int = 0
     believed_saving: int = 0
     believed_freed: int = 0
+    before: int = 0
 
 
 class Lesson(NamedTuple):
@@ -220,17 +294,42 @@ class Lesson(NamedTuple):
 
 
 class Gate(Protocol):
-    """A pre-commit test in two steps: a cheap bound before anything is emitted, an exact proof."""
+    """A pre-commit test in two steps: a cheap bound before anything is emitted, an exact proof.
 
-    name: str
+    Subclass it: what a gate has no opinion on, it accepts. A gate is begun anew for every run.
+    """
+
+    name: str = "gate"
+
+    def begin(self) -> None:
+        """Forget the last run."""
 
     def admit(self, bound: Bound) -> Verdict:
         """Judge the cheapest bound; refuse here and nothing was spent."""
-        ...
+        return ACCEPTED
+
+    def spares(self, view: View) -> Collection[int]:
+        """Return the ids that the plan to come must leave alone."""
+        return ()
+
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
+        """Take note of a plan before it is staged, and of the tokens that it should end at."""
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Judge the exact figures, before commit."""
-        ...
+        return ACCEPTED
+
+    def resume(self, vitals: Vitals) -> Verdict:
+        """Judge at turn start whether the working set can be trusted; a refusal halts the agent."""
+        return ACCEPTED
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        """Judge whether an instruction may be written."""
+        return ACCEPTED
+
+    def rely(self, reliance: Reliance) -> Verdict:
+        """Judge whether a self-written instruction binds now; a refusal makes the agent derive it anew."""
+        return ACCEPTED
 
 
 class Policy(Protocol):
@@ -267,6 +366,35 @@ class Policy(Protocol):
         """Take note of how an attempt ended; return True to call the supervisor."""
         return False
 
+    def resume(self, vitals: Vitals) -> Verdict:
+        """Judge at turn start, where the terms say so, whether to go on; a refusal halts the agent."""
+        return ACCEPTED
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        """Judge whether to write an instruction after a failure."""
+        return ACCEPTED
+
+    def rely(self, reliance: Reliance) -> Verdict:
+        """Judge whether a self-written instruction binds now; a refusal makes the agent derive it anew."""
+        return ACCEPTED
+
+
+class Step(NamedTuple):
+    """What one turn's work stands on; truth, which no policy sees.
+
+    Attributes
+    ----------
+    governed : ids of constraints that the step must respect.
+    touches : ids of spans that the step leans on, beside what its reply cites.
+    claims : (claim, correction) ids: the step uses the claim, which the correction has corrected.
+    topics : topics whose instructions the step comes under.
+    """
+
+    governed: tuple[int, ...] = ()
+    touches: tuple[int, ...] = ()
+    claims: tuple[tuple[int, int], ...] = ()
+    topics: tuple[str, ...] = ()
+
 
 class Turn(NamedTuple):
     """What the world brings in one turn of the agent, the same for every policy.
@@ -279,6 +407,7 @@ class Turn(NamedTuple):
     user_turn : whether a user message starts this turn.
     closes : subgoals that are complete when the turn starts.
     events : (kind, detail) rows for the event table.
+    step : what the turn's work stands on, or None.
     """
 
     arrivals: tuple[Span, ...] = ()
@@ -287,6 +416,7 @@ class Turn(NamedTuple):
     user_turn: bool = False
     closes: tuple[int, ...] = ()
     events: tuple[tuple[str, str], ...] = ()
+    step: Step | None = None
 
 
 class Workload(Protocol):

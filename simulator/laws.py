@@ -144,6 +144,152 @@ class MeasurementLaw:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceLaw:
+    """What a summary keeps of the evidence and the force of its sources, and how sure it sounds.
+
+    Each item survives a pass with probability `retention`, and what survives as text keeps its force
+    with probability `force`. Losses of one rewrite come together: item i is lost where
+    `sqrt(shock) * Z + sqrt(1 - shock) * e_i` exceeds the normal quantile of the retention, `Z` drawn
+    once a rewrite and `e_i` once an item and pass (one-factor Gaussian copula).
+    """
+
+    retention: float = _number(1, "q_e", "1 a pass", "one compaction loses 60% of facts (arXiv 2603.17781)")
+    force: float = _number(1, "q_f", "1 a pass", "Lost in Compaction: keywords survive 59-93%, recall 0-18%")
+    shock: float = _number(0, "r_e", "1", "assumption: losses of one rewrite come all at once")
+    caveats: float = _number(1, "q_d", "share of doubt", "field record 002: a rewrite drops caveats")
+
+    def survives(self, shared: float, own: float, *, forceful: bool = False) -> bool:
+        """Whether an item survives a pass, given the rewrite's normal draw and the item's own.
+
+        >>> EvidenceLaw(retention=0.5).survives(0.0, 0.1)
+        False
+        """
+        kept = self.force if forceful else self.retention
+        if kept >= 1:
+            return True
+        mixed = math.sqrt(self.shock) * shared + math.sqrt(1 - self.shock) * own
+        return 0.5 * math.erfc(-mixed / math.sqrt(2)) < kept
+
+    def doubt(self, doubtful: int, read: int, written: int) -> int:
+        """Return the tokens in doubt of a summary of `written` tokens, from `doubtful` of `read` tokens.
+
+        >>> EvidenceLaw(caveats=0.5).doubt(30, 300, 100)
+        5
+        """
+        return round(self.caveats * written * doubtful / read) if read else 0
+
+
+@dataclass(frozen=True, slots=True)
+class CoherenceLaw:
+    """What a step pays that leans on something no longer there.
+
+    With probability `drop_share` the reference is silently dropped and stays broken. Else the step
+    is tried again in vain (`retry_tokens`), and what is missing is reconstructed, together the
+    `rederive` tokens of the missing span. The coherence cost of a context counts each live reference
+    that holds as one check, and each broken one as `broken_weight`.
+    """
+
+    retry_tokens: int = _count(0, "n_r", "tokens", "field record 003: 340 tokens on a redundant retry")
+    drop_share: float = _number(0, "p_s", "1", "field record 003: or silently drop the reference")
+    broken_weight: float = _number(2, "w_b", "checks", "assumption: deriving again is dearer than checking")
+
+    def recovery(self, rederive: int) -> tuple[int, int]:
+        """Return the tokens of the retry and of the reconstruction.
+
+        >>> CoherenceLaw(retry_tokens=340).recovery(950)
+        (340, 610)
+        """
+        retry = min(self.retry_tokens, rederive)
+        return retry, rederive - retry
+
+    def cost(self, holding: int, broken: int) -> float:
+        """Return the coherence cost in checks.
+
+        >>> CoherenceLaw(broken_weight=3).cost(4, 2)
+        10.0
+        """
+        return holding + float(self.broken_weight * broken)
+
+
+@dataclass(frozen=True, slots=True)
+class BindingLaw:
+    """Whether an instruction is quoted, and whether it is obeyed: two things, moved by different causes.
+
+    A self-written instruction has authority `kept_at_change ** (p * changes) * exp(-decay * p * age)`:
+    `changes` counts versions of the premises it names that came since it was last derived, `age`
+    turns since then, and `p` is the product of the factors of urgency, narrative wording and
+    writing in the turn of the failure, divided by `1 + rederived_gain` for each derivation. One from
+    outside keeps authority 1. Newer, narrower instructions shadow an older, broader one of their
+    topic: logistic in the number of all active ones, or, under the alternative law, each of n is
+    obeyed with `power ** n`.
+    """
+
+    tokens: int = _count(0, "n_i", "tokens", "assumption: an instruction is a line or two")
+    obey: float = _number(1, "o_b", "1", "field record 004: the agent complies until a premise changes")
+    quote: float = _number(1, "p_q", "1", "field record 004: quoted verbatim in the turn of the violation")
+    kept_at_change: float = _number(1, "a_c", "1 a change", "field record 004: demoted from law to lore")
+    decay: float = _number(0, "d_b", "1 a turn", "Multi-IF: x0.90 a turn; drift within 8 rounds (2402.10962)")
+    urgency: float = _number(1, "f_u", "1", "field record 004: urgency amplifies the decay")
+    narrative: float = _number(1, "f_n", "1", "field record 004: narrative wording amplifies the decay")
+    same_turn: float = _number(1, "f_s", "1", "field record 004: writing in the failure's turn amplifies it")
+    urgent_share: float = _number(0, "s_u", "share of failures", "assumption")
+    narrative_share: float = _number(0, "s_n", "share of instructions", "assumption")
+    rederived_gain: float = _number(
+        1, "g_d", "1 a derivation", "field record 004: validated against two epochs"
+    )
+    midpoint: float = _number(math.inf, "n_h", "instructions", "field record 004: shadowing after about 5-7")
+    steepness: float = _number(1, "k_h", "1 an instruction", "assumption; ManyIFEval (2509.21051): logistic")
+    power: float = _number(1, "p_n", "1", "Curse of Instructions: p 0.83-0.95 (OpenReview R6q67CDBCH)")
+    salience_gain: float = _number(0, "g_s", "1", "field record 004: repetition and emphasis move salience")
+    failure_share: float = _number(0, "p_x", "1", "assumption: an uninstructed step fails this often")
+    rederive_tokens: int = _count(0, "n_d", "tokens", "assumption: checking an instruction again")
+    forge_share: float = _number(0, "p_g", "1", "field record 004: a fingerprint that the agent can forge")
+
+    def pace(self, *, urgent: bool, narrative: bool, same_turn: bool, derivations: int) -> float:
+        """Return the factor p by which authority decays faster or slower.
+
+        >>> BindingLaw(urgency=2).pace(urgent=True, narrative=False, same_turn=False, derivations=1)
+        1.0
+        """
+        factor = 1.0
+        for factor_of, holds in (
+            (self.urgency, urgent),
+            (self.narrative, narrative),
+            (self.same_turn, same_turn),
+        ):
+            factor *= factor_of if holds else 1.0
+        return factor / (1 + self.rederived_gain * derivations)
+
+    def authority(self, pace: float, changes: int, age: int) -> float:
+        """Return the share of its force that a self-written instruction still has.
+
+        >>> BindingLaw(kept_at_change=0.1).authority(1.0, 1, 5)
+        0.1
+        """
+        if not changes and not self.decay:
+            return 1.0
+        return float(self.kept_at_change ** (pace * changes)) * math.exp(-self.decay * pace * age)
+
+    def shadowed(self, active: int) -> float:
+        """Return the probability that an older, broader instruction gives way, `active` being in force.
+
+        >>> round(BindingLaw(midpoint=6.5).shadowed(7), 3)
+        0.622
+        """
+        if self.midpoint == math.inf:
+            return 0.0
+        return 0.5 * (1 + math.tanh(self.steepness * (active - self.midpoint) / 2))
+
+    def quoted(self, *, raised: bool) -> float:
+        """Return the probability that an instruction in the window is quoted; `raised` by a placebo.
+
+        >>> BindingLaw(quote=0.9, salience_gain=0.5).quoted(raised=True)
+        0.95
+        """
+        return self.quote + (1 - self.quote) * self.salience_gain if raised else self.quote
+
+
+@dataclass(frozen=True, slots=True)
 class Laws:
     """All laws of one scenario."""
 
@@ -151,3 +297,6 @@ class Laws:
     quality: QualityLaw = field(default_factory=QualityLaw)
     summary: SummaryLaw = field(default_factory=SummaryLaw)
     measurement: MeasurementLaw = field(default_factory=MeasurementLaw)
+    evidence: EvidenceLaw = field(default_factory=EvidenceLaw)
+    coherence: CoherenceLaw = field(default_factory=CoherenceLaw)
+    binding: BindingLaw = field(default_factory=BindingLaw)

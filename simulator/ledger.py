@@ -23,6 +23,9 @@ class Account(StrEnum):
     FREED = "freed"
     RETIRED = "retired"
     OUT_OF_BAND = "out_of_band"
+    TOMBSTONES = "tombstones"
+    REDERIVED = "rederived"
+    INSTRUCTIONS = "instructions"
 
 
 LEAVING = frozenset({Account.FREED, Account.RETIRED, Account.OUT_OF_BAND})
@@ -69,17 +72,32 @@ class RewriteEntry(NamedTuple):
     deliberate_seconds: float
     replace_seconds: float
     measure_seconds: float
+    dangled: int
+    coherence_cost: float
+    constraints_held: int
+    confidence_before: float
+    confidence_after: float
+    agent: int = 0
+
+
+class Tombstone(NamedTuple):
+    """The record of a span that was dropped: which, when, and at which check point."""
+
+    id: int
+    turn: int
+    reason: str
 
 
 class Ledger:
     """The accounts of one run, in tokens."""
 
-    __slots__ = ("accounts", "balance", "entries")
+    __slots__ = ("accounts", "balance", "entries", "tombstones")
 
     def __init__(self) -> None:
         self.accounts: dict[Account, int] = dict.fromkeys(Account, 0)
         self.balance = 0
         self.entries: list[RewriteEntry] = []
+        self.tombstones: list[Tombstone] = []
 
     def post(self, account: Account, tokens: int) -> None:
         """Move tokens between the window and one account; `freed` may be negative, nothing else."""
@@ -126,6 +144,7 @@ class Ledger:
             (Account.FREED, sum(entry.freed for entry in self.entries)),
             (Account.REWRITE, sum(entry.rewrite_cost for entry in self.entries)),
             (Account.MEASUREMENT, sum(entry.measurement_cost for entry in self.entries)),
+            (Account.TOMBSTONES, sum(entry.tombstones for entry in self.entries)),
         ):
             if self.accounts[account] != of_entries:
                 raise RunFailed(

@@ -65,10 +65,12 @@ class RewritePlan(NamedTuple):
     ----------
     operations : each source span may stand in one operation only.
     believed_saving : tokens that the policy expects to free, its own costs not in it.
+    tombstones : ids of evicted spans of which the policy leaves a record.
     """
 
     operations: tuple[Operation, ...] = ()
     believed_saving: int = 0
+    tombstones: tuple[int, ...] = ()
 
     def sources(self) -> Iterator[int]:
         """Yield the ids of all spans that the plan removes, in plan order."""

@@ -1,7 +1,7 @@
 """`Recorder`: what happened, row by row; tables are made only when somebody asks.
 
-Turns, rewrites and events become three pandas tables. The wall clock never enters them, so equal
-inputs give equal tables, bit for bit.
+Turns, rewrites, events and steps under instructions become pandas tables. The wall clock never
+enters them, so equal inputs give equal tables, bit for bit.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ class TurnRow(NamedTuple):
     out_of_band: int
     decision_quality: float
     epoch: int
+    confidence: float
+    constraints_held: int
+    agent: int = 0
 
 
 class EventRow(NamedTuple):
@@ -37,6 +40,37 @@ class EventRow(NamedTuple):
     kind: str
     detail: str
     tokens: int
+    agent: int = 0
+
+
+class ObedienceRow(NamedTuple):
+    """One step that came under one instruction: what the agent says of it, and what it did.
+
+    Attributes
+    ----------
+    instruction : number in the order of writing; -1 was received from outside (`outside`).
+    changes : versions of its premises that came since it was last derived; above 0 it is stale.
+    age : turns since it was last derived.
+    active : instructions in force at the step.
+    quoted, obeyed : reported as kept; truly kept.
+    revoked : the agent no longer holds itself to it, and has logged no such decision.
+    stopped : the step was stopped until the instruction was derived anew.
+    auditable : its binding can be checked from outside: received, or tagged with its premises.
+    """
+
+    turn: int
+    topic: str
+    instruction: int
+    outside: bool
+    changes: int
+    age: int
+    derivations: int
+    active: int
+    quoted: bool
+    obeyed: bool
+    revoked: bool
+    stopped: bool
+    auditable: bool
 
 
 class Recorder:

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar
 import simpy
 
 from simulator.cognition import OWN_RECORDS
-from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal, Verdict
+from simulator.contracts import Component, Lesson, MeasurementPlan, Placement, Proposal, Verdict
 from simulator.errors import RunFailed, told
-from simulator.ledger import Account, Outcome, RewriteEntry
+from simulator.ledger import Account, Outcome, RewriteEntry, Tombstone
 from simulator.plan import RewritePlan
 from simulator.provider import Purpose
 from simulator.spans import Kind, Provenance, Span
@@ -139,6 +139,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     if gone:
         return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
     freed = attempt.staged_saving()
+    _size_tombstones(work, attempt)
     attempt.measurement_bound = _measurement(work, context.tokens - freed)
     touched = [
         span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected
@@ -146,13 +147,14 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     in_window = context.tokens - attempt.before - _arrived(work, attempt) + _out_of_band(work, attempt)
     proposal = Proposal(
         freed=freed,
-        rewrite_cost=attempt.claimed[Component.RATIONALE],
+        rewrite_cost=attempt.claimed[Component.RATIONALE] + attempt.tombstones_charged,
         measurement_cost=_charged_bound(work, attempt),
         unattributed=in_window - sum(attempt.emitted.values()),
         touched_own_substrate=bool(touched),
         slack=work.window - work.setting.output_reserve - work.believed_tokens(),
         believed_saving=attempt.plan.believed_saving,
         believed_freed=believed(freed, terms.counter_ratio),
+        before=work.believed_tokens(),
     )
     verdict = ask(work, "judge", work.policy.judge, proposal)
     if not isinstance(verdict, Verdict):
@@ -172,6 +174,9 @@ def commit(work: Workspace, attempt: Attempt) -> Ending | None:
         work.provider.keep_prefix(context.prefix_before(span.id for span in attempt.sources))
         attempt.freed = context.apply(attempt.staged)
     work.ledger.post(Account.FREED, attempt.freed)
+    if context.cites_anything:
+        attempt.dangled = _dangled(work, attempt)
+    _leave_tombstones(work, attempt)
     work.cognition.lose(attempt.summarised())
     work.requests_since_rewrite = 0
     return None
@@ -202,9 +207,10 @@ PHASES: tuple[Phase, ...] = (admit, deliberate, propose, replace, gate, commit, 
 def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
     """Close the attempt: audit its identities, record believed beside true net, teach the policy."""
     emitted, context = attempt.emitted, work.context
-    cost, measured = emitted[Component.RATIONALE], emitted[Component.MEASUREMENT]
-    net = attempt.freed - cost - measured
     committed = ending.outcome is Outcome.COMMITTED
+    tombstones = attempt.tombstones_charged if committed else 0
+    cost, measured = emitted[Component.RATIONALE] + tombstones, emitted[Component.MEASUREMENT]
+    net = attempt.freed - cost - measured
     if committed and net <= 0:
         ending = Ending(Outcome.WITHOUT_EFFECT, ending.stage, ending.reason)
     read = attempt.summarised()
@@ -227,11 +233,11 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             rewrite_cost=cost,
             measurement_cost=measured,
             arrivals_during=_arrived(work, attempt),
-            tombstones=0,
+            tombstones=attempt.tombstones_free if committed else 0,
             reinjected=0,
             out_of_band_during=_out_of_band(work, attempt),
             net=net,
-            believed_net=believed_saving - sum(attempt.claimed.values()),
+            believed_net=believed_saving - sum(attempt.claimed.values()) - tombstones,
             rewrite_seconds=work.env.now - attempt.started,
             outcome=ending.outcome.value,
             stage=ending.stage,
@@ -247,6 +253,12 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             deliberate_seconds=attempt.seconds.get("deliberate", 0.0),
             replace_seconds=attempt.seconds.get("replace", 0.0),
             measure_seconds=attempt.seconds.get("measure", 0.0),
+            dangled=attempt.dangled,
+            coherence_cost=_coherence_cost(work),
+            constraints_held=work.context.bound,
+            confidence_before=attempt.confidence_before,
+            confidence_after=work.confidence,
+            agent=work.agent,
         )
     )
     lesson = Lesson(
@@ -324,6 +336,45 @@ def _charged_bound(work: Workspace, attempt: Attempt) -> int:
     """Return what the measurement to come may write into the window and is charged to the rewrite."""
     charged = Component.MEASUREMENT in work.terms.charges and work.setting.charged_to == "window"
     return attempt.measurement_bound if charged else 0
+
+
+def _size_tombstones(work: Workspace, attempt: Attempt) -> None:
+    """Note what the tombstones of the plan will write into the window."""
+    terms = work.terms.tombstones
+    if terms is None or not attempt.plan.tombstones or work.setting.charged_to == "separate":
+        return
+    tokens = len(attempt.plan.tombstones) * terms.tokens
+    if terms.placement is Placement.INSIDE_CHARGED:
+        attempt.tombstones_charged = tokens
+    elif terms.placement is Placement.INSIDE_FREE:
+        attempt.tombstones_free = tokens
+
+
+def _leave_tombstones(work: Workspace, attempt: Attempt) -> None:
+    """Record what was dropped; where the record lives inside, it can never be rewritten."""
+    reason = attempt.gauge.point.value
+    work.ledger.tombstones += [Tombstone(one, work.turn, reason) for one in attempt.plan.tombstones]
+    tokens = attempt.tombstones_charged + attempt.tombstones_free
+    if not tokens:
+        return
+    record = Span(work.new_id(), Kind.TOMBSTONE, tokens, work.turn, Provenance.POLICY, content_class="prose")
+    work.context.append(record)
+    work.context.protected.add(record.id)
+    account = Account.REWRITE if attempt.tombstones_charged else Account.TOMBSTONES
+    work.ledger.post(account, tokens)
+
+
+def _dangled(work: Workspace, attempt: Attempt) -> int:
+    """Return the live references that this commit has broken."""
+    context = work.context
+    gone = {identity for span in attempt.sources for identity in (span.id, *span.carries)}
+    return sum(context.leaning(identity) for identity in gone if not context.holds(identity))
+
+
+def _coherence_cost(work: Workspace) -> float:
+    if not work.context.cites_anything:
+        return 0.0
+    return work.setting.laws.coherence.cost(*work.context.references())
 
 
 def _arrived(work: Workspace, attempt: Attempt) -> int:

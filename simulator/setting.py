@@ -7,10 +7,23 @@ from typing import Literal
 
 from simulator.bounds import require_at_least
 from simulator.contracts import Workload
+from simulator.instructions import InstructionSpec
 from simulator.laws import Laws
 from simulator.provider import ProviderSpec
 from simulator.supervisor import SupervisorSpec
+from simulator.tagging import TagSpec
 from simulator.world import WorldSpec
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSpec:
+    """How many agents share one supervisor, and whether an agent that calls it waits for it."""
+
+    agents: int = 1
+    blocks: bool = False
+
+    def __post_init__(self) -> None:
+        require_at_least(1, self, ("agents",), "fleet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +37,7 @@ class Setting:
     window, output_reserve, head : tokens; the head is the fixed prefix (system prompt, tools).
     horizon : most turns.
     workload : what happens to the agent.
-    laws, provider, supervisor, world : the mechanism's parameters.
+    laws, provider, supervisor, world, instructions, tags, fleet : the mechanism's parameters.
     charged_to : where rewriting is paid: from the window, or from a separate quota.
     """
 
@@ -39,6 +52,9 @@ class Setting:
     provider: ProviderSpec = field(default_factory=ProviderSpec)
     supervisor: SupervisorSpec = field(default_factory=SupervisorSpec)
     world: WorldSpec = field(default_factory=WorldSpec)
+    instructions: InstructionSpec = field(default_factory=InstructionSpec)
+    tags: TagSpec = field(default_factory=TagSpec)
+    fleet: FleetSpec = field(default_factory=FleetSpec)
     charged_to: Literal["window", "separate"] = "window"
 
     def __post_init__(self) -> None:

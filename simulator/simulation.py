@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -19,15 +20,15 @@ from typing import TYPE_CHECKING
 
 import simpy
 
-from simulator.agent import OBSERVABLE, Agent, End
+from simulator.agent import Agent
 from simulator.contracts import Brief, Policy
 from simulator.errors import RunFailed, told
-from simulator.ledger import COMMITTED, Account, Outcome, RewriteEntry
-from simulator.provider import Purpose, TokenClass
-from simulator.recorder import EventRow, Recorder, TurnRow, table
+from simulator.ledger import RewriteEntry
+from simulator.recorder import EventRow, ObedienceRow, Recorder, TurnRow, table
 from simulator.rewrite import ask
 from simulator.setting import Setting
 from simulator.streams import Streams, coordinates_of
+from simulator.summary import outcome_of, summary_of
 from simulator.supervisor import Supervisor
 from simulator.terms import terms_fault
 from simulator.workspace import Workspace
@@ -55,7 +56,8 @@ class Run:
     outcome : how it ended.
     summary : responses by name; what the scenario does not exercise is None.
     manifest : how to make it again.
-    turn_rows, rewrite_rows, event_rows : the records behind the three tables.
+    turn_rows, rewrite_rows, event_rows, obedience_rows : the records behind the tables; of a fleet,
+        one agent after the other.
     """
 
     outcome: str
@@ -64,6 +66,7 @@ class Run:
     turn_rows: list[TurnRow]
     rewrite_rows: list[RewriteEntry]
     event_rows: list[EventRow]
+    obedience_rows: list[ObedienceRow]
 
     @property
     def turns(self) -> pd.DataFrame:
@@ -80,16 +83,21 @@ class Run:
         """One row an event: premises, windows, escalations, removals out of band."""
         return table(self.event_rows, EventRow)
 
+    @property
+    def obedience(self) -> pd.DataFrame:
+        """One row for each instruction that a step came under."""
+        return table(self.obedience_rows, ObedienceRow)
+
 
 def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) -> Run:
-    """Run one agent under one policy.
+    """Run one agent, or a fleet of them, under one policy.
 
     Parameters
     ----------
     setting : Setting
         The scenario.
     policy : Policy
-        Begun anew; nothing of an earlier run stays.
+        Begun anew; nothing of an earlier run stays. In a fleet, each agent but the first has a copy.
     seed : int or sequence of int
         Root seed, or (root seed, replication). The policy is no coordinate: all meet one world.
 
@@ -100,36 +108,48 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         identity is broken.
     """
     _require_terms(policy)
-    streams = Streams(*coordinates_of(seed), setting.draws or setting.name)
     env = simpy.Environment()
-    work = Workspace(env, setting, policy, streams)
-    recorder = Recorder()
     supervisor = Supervisor(env, setting.supervisor)
-    agent = Agent(work, World(setting.world, streams), supervisor, recorder)
+    agents = []
+    for number in range(setting.fleet.agents):
+        whose: tuple[int, ...] = (number,) if number else ()  # the first one's world is that of no fleet
+        streams = Streams(*coordinates_of(seed), setting.draws or setting.name, *whose)
+        work = Workspace(env, setting, policy if not number else deepcopy(policy), streams, number)
+        agents.append(Agent(work, World(setting.world, streams), supervisor, Recorder()))
+    fleet = [agent.work for agent in agents]
     try:
-        with _watched(work):
-            ask(work, "begin", policy.begin, brief_of(setting))
-            env.run(until=env.process(agent.live()))
+        with _watched(fleet):
+            for work in fleet:
+                ask(work, "begin", work.policy.begin, brief_of(setting))
+            lives = [env.process(agent.live()) for agent in agents]
+            env.run(until=lives[0] if len(lives) == 1 else env.all_of(lives))
     except RunFailed:
         raise
     except POLICY_FAULTS as fault:
-        if not work.asking:
+        asked = next((work.asking for work in fleet if work.asking), "")
+        if not asked:
             raise
-        raise RunFailed(work.asking, f"policy raised {told(fault)}") from fault
+        raise RunFailed(asked, f"policy raised {told(fault)}") from fault
+    for work in fleet:
+        _audit(work)
+    return Run(
+        outcome_of(agents).value,
+        summary_of(agents, supervisor),
+        _manifest(setting, policy, seed),
+        [row for agent in agents for row in agent.recorder.turns],
+        [entry for work in fleet for entry in work.ledger.entries],
+        [row for agent in agents for row in agent.recorder.events],
+        [row for work in fleet for row in work.bindings.rows],
+    )
+
+
+def _audit(work: Workspace) -> None:
+    """Recount the context from its spans and the ledger from its entries."""
     try:
         recounted = work.context.recount()
     except ValueError as fault:
         raise RunFailed("audit", str(fault)) from fault
     work.ledger.audit(recounted)
-    assert agent.outcome is not None
-    return Run(
-        agent.outcome.value,
-        _summary(agent, supervisor),
-        _manifest(setting, policy, seed),
-        recorder.turns,
-        work.ledger.entries,
-        recorder.events,
-    )
 
 
 def _require_terms(policy: Policy) -> None:
@@ -165,7 +185,7 @@ def brief_of(setting: Setting) -> Brief:
 
 
 @contextmanager
-def _watched(work: Workspace) -> Iterator[None]:
+def _watched(fleet: Sequence[Workspace]) -> Iterator[None]:
     """Give up on a policy whose call does not return. Works in a main thread; elsewhere, no watch."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -175,8 +195,8 @@ def _watched(work: Workspace) -> Iterator[None]:
 
     def tick(_number: int, _frame: object) -> None:
         nonlocal seen, ticks
-        now = (work.asking, work.turn, work.attempts)
-        ticks = ticks + 1 if work.asking and now == seen else 0
+        now = tuple((work.asking, work.turn, work.attempts) for work in fleet)
+        ticks = ticks + 1 if any(work.asking for work in fleet) and now == seen else 0
         seen = now
         if ticks >= PATIENCE_SECONDS:
             ticks = 0
@@ -193,70 +213,6 @@ def _watched(work: Workspace) -> Iterator[None]:
         if left:  # the host has an alarm of its own: give it back, due when it was due
             due = max(left - (time.monotonic() - started), SOONEST_ALARM_SECONDS)
             signal.setitimer(signal.ITIMER_REAL, due, interval)
-
-
-def _summary(agent: Agent, supervisor: Supervisor) -> dict[str, object]:
-    work = agent.work
-    rows = agent.recorder.turns
-    accounts, entries, provider = work.ledger.accounts, work.ledger.entries, work.provider
-    usd = provider.usd
-    first = next((entry.turn for entry in entries), None)
-    triggered = [row.occupancy_pct for row in rows if first is not None and row.turn >= first]
-    counts = dict.fromkeys(Outcome, 0)
-    for entry in entries:
-        counts[Outcome(entry.outcome)] += 1
-    assert agent.outcome is not None
-    return {
-        "turns": len(rows),
-        "max_occupancy_pct": agent.max_occupancy_pct,
-        "final_occupancy_pct": rows[-1].occupancy_pct if rows else 100 * work.context.tokens / work.window,
-        "occupancy_q05_pct": _quantile(triggered, 0.05),
-        "occupancy_q95_pct": _quantile(triggered, 0.95),
-        "rewrites_committed": sum(counts[outcome] for outcome in COMMITTED),
-        "rewrites_without_effect": counts[Outcome.WITHOUT_EFFECT],
-        "rewrites_refused": counts[Outcome.REFUSED],
-        "rewrites_infeasible": counts[Outcome.INFEASIBLE],
-        "rewrites_failed": counts[Outcome.FAILED],
-        "rewrites_conflicted": counts[Outcome.CONFLICTED],
-        "first_trigger_turn": first,
-        "tokens_freed": accounts[Account.FREED],
-        "rewrite_cost_tokens": accounts[Account.REWRITE],
-        "measurement_cost_tokens": accounts[Account.MEASUREMENT],
-        "net_tokens": sum(entry.net for entry in entries),
-        "believed_net_tokens": sum(entry.believed_net for entry in entries),
-        "waste_tokens": -sum(entry.net for entry in entries if entry.net <= 0),
-        "quota_tokens": work.quota_tokens if work.setting.charged_to == "separate" else None,
-        "retired_tokens": accounts[Account.RETIRED],
-        "out_of_band_tokens": accounts[Account.OUT_OF_BAND],
-        "escalations": supervisor.escalations,
-        "constraints_held": None,
-        "constraints_total": None,
-        "constraint_violations": None,
-        "dangled_at_commit": None,
-        "dangling_references": None,
-        "rederivation_tokens": None,
-        "reported_compliance": None,
-        "actual_compliance": None,
-        "confidence": None,
-        "decision_quality": work.cognition.decision_quality if work.cognition.can_fall else None,
-        "usd": sum(usd.values()),
-        "usd_rewriting": sum(spent for (purpose, _), spent in usd.items() if purpose is not Purpose.AGENT),
-        "seconds": work.env.now,
-        "rewrite_seconds": sum(entry.rewrite_seconds for entry in entries),
-        **{f"{kind.value}_tokens": provider.billed(kind) for kind in TokenClass},
-        "observable": OBSERVABLE[End(agent.outcome)],
-    }
-
-
-def _quantile(values: list[float], share: float) -> float | None:
-    """Return the quantile with linear interpolation, None of nothing."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
 def _manifest(setting: Setting, policy: Policy, seed: int | Sequence[int]) -> dict[str, object]:

@@ -22,6 +22,8 @@ class Kind(StrEnum):
     PLACEHOLDER = "placeholder"
     RATIONALE = "rationale"
     TRACE = "trace"
+    INSTRUCTION = "instruction"
+    TOMBSTONE = "tombstone"
 
 
 class Provenance(StrEnum):
@@ -38,8 +40,10 @@ class Provenance(StrEnum):
 class Span(NamedTuple):
     """One item of the working set.
 
-    Visible to a policy: identity, kind, provenance, birth, subgoal, pair, citations, class, the
-    believed tags. Hidden: the true `tokens` (a policy sees its counter's) and `compressible`.
+    Visible to a policy: identity, kind, provenance, birth, subgoal, pair, citations, class, what it
+    would cost to recover, the believed tags. Hidden: the true `tokens` (a policy sees its
+    counter's) and all from `compressible` on. A tag is what a classifier said when the span came
+    in; the truth behind it is what later steps do.
 
     Attributes
     ----------
@@ -49,12 +53,16 @@ class Span(NamedTuple):
     subgoal : the piece of work it belongs to, or None.
     pair : the call that it belongs to, shared by a call and its results, or None.
     cites : ids of spans that it leans on.
-    needed : it will be cited after its subgoal closed.
+    needed : tag: it will be cited after its subgoal closed.
     content_class : what kind of text, for counters.
     passes : how often it has been summarised.
     origin : id of the first span that it descends from; None is itself.
-    compressible : hidden; False for an item that shows only in the summary that it does not
-        compress.
+    compressible : False for an item that shows only in the summary that it does not compress.
+    constraint : tag: it states a constraint; None where nobody has said, which counts as one.
+    rederive : tokens that it takes to recover what it holds, once it is gone.
+    doubt : tokens of it that are caveats and contradictions.
+    carries : ids of other spans whose evidence stands in this one too.
+    binds : ids of the constraints and instructions that have force through this span.
     """
 
     id: int
@@ -70,3 +78,8 @@ class Span(NamedTuple):
     passes: int = 0
     origin: int | None = None
     compressible: bool = True
+    constraint: bool | None = False
+    rederive: int = 0
+    doubt: int = 0
+    carries: tuple[int, ...] = ()
+    binds: tuple[int, ...] = ()

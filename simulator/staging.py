@@ -14,6 +14,9 @@ from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.spans import Kind, Provenance, Span
 from simulator.workspace import Workspace
 
+FIXED = frozenset({Kind.HEAD, Kind.TOMBSTONE})
+"""Kinds that no operation may touch."""
+
 
 def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[int] = ()) -> list[Span]:
     """Return the spans that a plan removes. Raises RunFailed where it is not a plan for this context.
@@ -39,10 +42,14 @@ def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[i
             if identity in seen:
                 raise RunFailed("propose", f"span {identity} stands in two operations")
             span = context[identity]
-            if span.kind is Kind.HEAD:
-                raise RunFailed("propose", "the fixed head cannot be rewritten")
+            if span.kind in FIXED:
+                raise RunFailed("propose", f"the fixed {span.kind} cannot be rewritten")
             seen.add(identity)
             sources.append(span)
+    evicted = {operation.id for operation in plan.operations if isinstance(operation, Evict)}
+    for identity in plan.tombstones:
+        if identity not in evicted:
+            raise RunFailed("propose", f"a tombstone for span {identity!r}, which the plan does not evict")
     return sources
 
 
@@ -54,7 +61,14 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
     first = spans[0]
     if isinstance(operation, Mask):
         placeholder = first._replace(
-            id=work.new_id(), kind=Kind.PLACEHOLDER, tokens=operation.tokens, provenance=Provenance.DERIVED
+            id=work.new_id(),
+            kind=Kind.PLACEHOLDER,
+            tokens=operation.tokens,
+            provenance=Provenance.DERIVED,
+            constraint=False,
+            doubt=0,
+            carries=(),
+            binds=(),
         )
         return Replacement(operation.sources, placeholder)
     law = work.setting.laws.summary
@@ -63,10 +77,13 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
         for span in spans
     )
     own = all(span.provenance is Provenance.POLICY for span in spans)
+    tokens = law.tokens(left, work.terms.summary_cap)
+    carries, binds = _survivors(work, spans)
+    read = sum(span.tokens for span in spans)
     summary = Span(
         id=work.new_id(),
         kind=Kind.SUMMARY,
-        tokens=law.tokens(left, work.terms.summary_cap),
+        tokens=tokens,
         born=min(span.born for span in spans),
         provenance=Provenance.POLICY if own else Provenance.DERIVED,
         subgoal=first.subgoal,
@@ -76,8 +93,53 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
         passes=1 + max(span.passes for span in spans),
         origin=first.id if first.origin is None else first.origin,
         compressible=all(span.compressible for span in spans),
+        rederive=sum(work.cognition.recoverable.get(identity, 0) for identity in carries),
+        doubt=work.setting.laws.evidence.doubt(sum(span.doubt for span in spans), read, tokens),
+        carries=carries,
+        binds=binds,
     )
     return Replacement(operation.sources, summary)
+
+
+def _survivors(work: Workspace, spans: list[Span]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return whose evidence a summary still carries, and which constraints have force through it.
+
+    The losses of one attempt come together: they share its draw.
+    """
+    law = work.setting.laws.evidence
+    carried: dict[int, int] = {}
+    for span in spans:
+        if span.id >= 0 or span.kind is Kind.INSTRUCTION:
+            carried[span.id] = span.passes
+        for identity in span.carries:
+            carried.setdefault(identity, span.passes)
+    if law.retention < 1 or law.force < 1:
+        shared = work.streams.normal("loss of a rewrite")[work.attempts]
+        carried = {
+            identity: passes
+            for identity, passes in carried.items()
+            if law.survives(shared, work.streams.normal(f"loss of item at pass {passes}")[_place(identity)])
+        }
+    binds = dict.fromkeys(
+        constraint
+        for span in spans
+        for constraint in span.binds
+        if constraint in carried
+        and (
+            law.force >= 1
+            or law.survives(
+                shared,
+                work.streams.normal(f"loss of force at pass {span.passes}")[_place(constraint)],
+                forceful=True,
+            )
+        )
+    )
+    return tuple(carried), tuple(binds)
+
+
+def _place(identity: int) -> int:
+    """Return the place in a stream that belongs to an id: ids of the world even, made ones odd."""
+    return 2 * identity if identity >= 0 else -2 * identity - 1
 
 
 def _ratio_draw(work: Workspace, span: Span) -> float:

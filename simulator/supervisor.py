@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Literal
 
 import simpy
 
@@ -20,13 +21,16 @@ class SupervisorSpec:
     """How many escalations are served at once, how long one takes, what it removes.
 
     `capacity` 0 is a supervisor who never comes. `service_seconds` is the mean of an exponential
-    service time, or its value where `constant` is true.
+    service time, or its value where `constant` is true. `act` says what is removed: the `oldest`
+    content, or the oldest that nothing leans on (`spare` leaves constraints, live antecedents and
+    instructions, which it knows from the external log).
     """
 
     capacity: int = 1
     service_seconds: float = 0.0
     constant: bool = True
     evict_tokens: int = 0
+    act: Literal["oldest", "spare"] = "oldest"
 
     def __post_init__(self) -> None:
         require_at_least(0, self, ("capacity", "service_seconds", "evict_tokens"), "supervisor")
@@ -39,9 +43,10 @@ class Supervisor:
     ----------
     escalations, served : counts.
     waited_seconds : summed over the served, from escalation to the start of service.
+    busy_seconds : summed over the served, from the start of service to its end.
     """
 
-    __slots__ = ("_desk", "_env", "_spec", "escalations", "served", "waited_seconds")
+    __slots__ = ("_desk", "_env", "_spec", "busy_seconds", "escalations", "served", "waited_seconds")
 
     def __init__(self, env: simpy.Environment, spec: SupervisorSpec) -> None:
         self._env = env
@@ -49,7 +54,7 @@ class Supervisor:
         self._desk = simpy.Resource(env, spec.capacity) if spec.capacity else None
         self.escalations = 0
         self.served = 0
-        self.waited_seconds = 0.0
+        self.waited_seconds = self.busy_seconds = 0.0
 
     def escalate(self, act: Callable[[int], object], exponential: float = 1.0) -> simpy.Process | None:
         """Queue an escalation; `act` is called with the tokens to remove once it has been served.
@@ -81,5 +86,6 @@ class Supervisor:
             self.waited_seconds += self._env.now - arrived
             factor = 1.0 if self._spec.constant else exponential
             yield self._env.timeout(self._spec.service_seconds * factor)
+            self.busy_seconds += self._spec.service_seconds * factor
         self.served += 1
         act(self._spec.evict_tokens)

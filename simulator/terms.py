@@ -10,7 +10,16 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from simulator.contracts import CheckPoint, Component, MeasurementPlan, Terms
+from simulator.contracts import (
+    CheckPoint,
+    Component,
+    Fingerprint,
+    InstructionTerms,
+    MeasurementPlan,
+    Placement,
+    Terms,
+    TombstoneTerms,
+)
 
 
 def terms_fault(terms: object) -> str:
@@ -64,6 +73,23 @@ def _is_plan(value: object) -> bool:
     return isinstance(value, MeasurementPlan)
 
 
+def _is_record(value: object) -> bool:
+    if not isinstance(value, TombstoneTerms):
+        return value is None
+    placement: object = value.placement
+    return isinstance(placement, Placement) and is_count(value.tokens, 1)
+
+
+def _is_writing(value: object) -> bool:
+    if not isinstance(value, InstructionTerms):
+        return False
+    switches = (value.edits, value.diagnoses, value.monotonic, value.consolidates, value.emphatic)
+    fingerprint: object = value.fingerprint
+    return (
+        isinstance(fingerprint, Fingerprint) and all(map(_is_flag, switches)) and _is_cap(value.repeats_every)
+    )
+
+
 SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("check_points", _is_check_points, "a frozenset of CheckPoint, not empty"),
     ("deliberates", _is_flag, "True or False"),
@@ -79,5 +105,12 @@ SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("retires", _is_flag, "True or False"),
     ("retries", partial(is_count, least=0), "0 or more"),
     ("endless_window", _is_flag, "True or False"),
+    ("tombstones", _is_record, "None, or TombstoneTerms with a Placement and 1 token or more"),
+    ("red_flag", _is_flag, "True or False"),
+    (
+        "instructions",
+        _is_writing,
+        "InstructionTerms of truth values, a Fingerprint, and None or 1 turn or more",
+    ),
 )
 """Key, whether a value makes sense, and what would, for each of the terms."""

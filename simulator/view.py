@@ -41,7 +41,9 @@ class Gauge(NamedTuple):
 class Item(NamedTuple):
     """What a policy sees of one span.
 
-    `tokens` is the policy's own count. `judgement` is the factor by which the model misjudges what
+    `tokens` is the policy's own count; `constraint` is a tag, None where nobody has said; `states` are
+    the ids of the constraints that it states, its own where nobody has said; `rederive` are the tokens
+    that it takes to recover what it holds. `judgement` is the factor by which the model misjudges what
     this item would save, 1 for a sound mind: a part of the belief, as a policy of one's own may see.
     """
 
@@ -59,6 +61,9 @@ class Item(NamedTuple):
     content_class: str
     passes: int
     marked: bool
+    constraint: bool | None = False
+    states: tuple[int, ...] = ()
+    rederive: int = 0
     judgement: float = 1.0
 
 
@@ -129,6 +134,9 @@ def look(
                 span.content_class,
                 span.passes,
                 span.id in immutable or span.id in protected,
+                span.constraint,
+                () if span.constraint is False else span.binds or (span.id,),
+                span.rederive,
                 1.0 if judgement is None else judgement(len(items)),
             )
         )

@@ -6,8 +6,11 @@ only ones that change an attempt.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import simpy
 
+from simulator.binding import Bindings
 from simulator.cognition import Cognition
 from simulator.context import Context, Replacement
 from simulator.contracts import Component, Policy, Terms
@@ -25,15 +28,25 @@ class Workspace:
 
     Attributes
     ----------
+    agent : number of the agent in its fleet, from 0.
     window : tokens, at this moment.
     turn : number of the current turn.
     asking : the policy's method that is being called, or empty: whose fault an error is.
+    versions : of the premises, as the world has them.
     counted : the true count at the last full measurement, which the policy's counter starts from.
     calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
     """
 
-    def __init__(self, env: simpy.Environment, setting: Setting, policy: Policy, streams: Streams) -> None:
+    def __init__(
+        self,
+        env: simpy.Environment,
+        setting: Setting,
+        policy: Policy,
+        streams: Streams,
+        agent: int = 0,
+    ) -> None:
         self.env = env
+        self.agent = agent
         self.setting = setting
         self.policy = policy
         self.terms: Terms = policy.terms
@@ -42,7 +55,9 @@ class Workspace:
         self.ledger = Ledger()
         self.provider = Provider(setting.provider)
         self.cognition = Cognition(setting.laws)
+        self.bindings = Bindings(setting.laws.binding, policy.terms.instructions, streams)
         self.window = setting.window
+        self.versions: Mapping[str, int] = {}
         self.turn = 0
         self.asking = ""
         self.artifacts: list[int] = []
@@ -59,6 +74,18 @@ class Workspace:
         """Return an id for a span that is made during the run."""
         self._made -= 1
         return self._made
+
+    @property
+    def confidence(self) -> float:
+        """How sure the agent is of what it remembers, the head apart: 1 minus the share in doubt."""
+        context = self.context
+        remembered = context.tokens - context.by_kind[Kind.HEAD]
+        return 1 - context.doubt / remembered if remembered else 1.0
+
+    @property
+    def constraints_held(self) -> int | None:
+        """Constraints that have force, or None where none was ever stated."""
+        return self.context.bound if self.cognition.stated else None
 
     def believed_tokens(self) -> int:
         """Return the policy's count: what was measured last, and its counter's word on all since."""
@@ -82,7 +109,11 @@ class Attempt:
         self.plan = RewritePlan()
         self.sources: list[Span] = []
         self.staged: list[Replacement] = []
+        self.confidence_before = work.confidence
         self.freed = 0
+        self.tombstones_charged = 0
+        self.tombstones_free = 0
+        self.dangled = 0
         self.measurement_bound = 0
         self.measured_error = 0
         self.verdict = ""

@@ -6,7 +6,7 @@ exact, attributed figures, before commit. Standard library only: lift it into a 
 
 from __future__ import annotations
 
-from simulator.contracts import Bound, Proposal, RewriteBudgetViolation, Verdict
+from simulator.contracts import Bound, Gate, Proposal, RewriteBudgetViolation, Verdict
 
 
 def admit(bound: Bound) -> Verdict:
@@ -76,7 +76,7 @@ measurement_cost=90 net=-70 slack=50
     return Verdict(False, reason, figures, RewriteBudgetViolation)
 
 
-class ConservationGate:
+class ConservationGate(Gate):
     """Both steps as a part of a policy."""
 
     name = "conservation"

@@ -6,17 +6,13 @@ that frees 400 tokens and costs 470 passes. Kept as a comparator.
 
 from __future__ import annotations
 
-from simulator.contracts import ACCEPTED, Bound, Proposal, Verdict
+from simulator.contracts import Gate, Proposal, Verdict
 
 
-class SizeCapGate:
+class SizeCapGate(Gate):
     """Accepts whatever makes the content smaller."""
 
     name = "size_cap"
-
-    def admit(self, bound: Bound) -> Verdict:
-        """Admit all."""
-        return ACCEPTED
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Accept when the believed size falls.

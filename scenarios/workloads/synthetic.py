@@ -1,14 +1,16 @@
 """The synthetic workload: tool results and replies of random size, in subgoals that open and close.
 
-All draws are keyed by purpose and item, so that the world is the same whatever a policy does.
+All draws are keyed by purpose and item, so that the world is the same whatever a policy does. What
+the work stands on, where a scenario asks for it, comes from `grounds`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scenarios.workloads.grounds import Grounds
+from scenarios.workloads.sizes import lognormal_tokens
 from simulator.contracts import Turn
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
@@ -29,7 +31,22 @@ class SyntheticWorkload:
     citation_lag : mean turns from the close of the subgoal to the citation.
     incompressible_share : share of items that do not compress, found out only by summarising.
     turn_seconds : mean of the exponential tool latency, seconds; 0 is none.
-    turns : most turns; None goes on until the horizon.
+    turns_limit : most turns; None goes on until the horizon.
+    constraint_share, constraint_turns : share of turns that a user message opens with a constraint,
+        and the last turn that may be; None has no last.
+    constraint_mean, constraint_sigma : lognormal size of a constraint, tokens.
+    constraint_doubt : share of a constraint's tokens that are in doubt.
+    governed_share : share of turns whose step is governed by one constraint, drawn evenly among those
+        stated in earlier turns; none is before the first.
+    doubt_share, doubt_part : share of tool results with caveats, and the share of such a result's
+        tokens that are.
+    lean_share : share of tool results that the reply of their turn cites; where there are no replies
+        the first tool result of the next turn does.
+    touched_share, touch_lag : share of these that a step touches again, 1 turn and the whole part of
+        an exponential of mean `touch_lag` later, unless their subgoal is over by then.
+    rederive : tokens that it takes to recover a tool result or a constraint.
+    topics, topic_share : topics of instructions, and the share of turns whose step comes under one of
+        them, drawn evenly.
     """
 
     results_per_turn: int = 1
@@ -45,6 +62,20 @@ class SyntheticWorkload:
     incompressible_share: float = 0.0
     turn_seconds: float = 0.0
     turns_limit: int | None = None
+    constraint_share: float = 0.0
+    constraint_turns: int | None = None
+    constraint_mean: float = 40.0
+    constraint_sigma: float = 0.0
+    constraint_doubt: float = 0.0
+    governed_share: float = 0.0
+    doubt_share: float = 0.0
+    doubt_part: float = 0.0
+    lean_share: float = 0.0
+    touched_share: float = 0.0
+    touch_lag: float = 3.0
+    rederive: int = 0
+    topics: tuple[str, ...] = ()
+    topic_share: float = 0.0
 
     def initial(self, streams: Streams) -> Iterator[Span]:
         """Yield nothing: the window starts with its head alone."""
@@ -59,8 +90,13 @@ class SyntheticWorkload:
         replies = streams.uniform("reply size")
         lengths = streams.uniform("subgoal length")
         waits = streams.exponential("turn seconds")
-        width = self.results_per_turn + 1
+        grounds = Grounds(self, streams) if self._stands_on_more else None
+        states = grounds if self.constraint_share else None
+        doubts = grounds if self.doubt_share else None
+        leans = grounds if self.lean_share else None
+        width = self.results_per_turn + (2 if states else 1)
         due: dict[int, list[int]] = {}
+        leaning: list[int] = []
         subgoal, ends = 0, self._length(lengths[0])
         results = turn = 0
         while self.turns_limit is None or turn < self.turns_limit:
@@ -72,7 +108,11 @@ class SyntheticWorkload:
                 ends += self._length(lengths[subgoal])
             goal = subgoal if ends else None
             first = (turn - 1) * width
-            arrivals = []
+            constraint = states.constraint(turn, first + width - 1) if states else None
+            arrivals = [] if constraint is None else [constraint]
+            cites: tuple[int, ...] = ()
+            if leaning:  # the turn before had no reply to cite them
+                cites, leaning = tuple(leaning), []
             for place in range(self.results_per_turn):
                 needed = cited[results] < self.cited_share
                 identity = first + place
@@ -80,39 +120,58 @@ class SyntheticWorkload:
                     due.setdefault((ends or turn) + 1 + int(self.citation_lag * lags[results]), []).append(
                         identity
                     )
+                if leans and leans.is_leant_on(results, identity, turn, ends):
+                    leaning.append(identity)
+                size = self._size(sizes[results])
                 arrivals.append(
                     Span(
                         identity,
                         Kind.TOOL_RESULT,
-                        self._size(sizes[results]),
+                        size,
                         turn,
                         Provenance.TOOL,
                         goal,
                         None,
-                        (),
+                        cites,
                         needed,
                         "text",
                         0,
                         None,
                         dense[results] >= self.incompressible_share,
+                        False,
+                        self.rederive,
+                        doubts.doubt(results, size) if doubts else 0,
                     )
                 )
+                cites = ()
                 results += 1
             reply: tuple[Span, ...] = ()
             if self.reply_high:
-                size = self.reply_low + int(replies[turn] * (self.reply_high - self.reply_low + 1))
-                cites = tuple(due.pop(turn, ()))
-                reply = (
-                    Span(first + width - 1, Kind.ASSISTANT, size, turn, Provenance.SELF, goal, None, cites),
-                )
-            yield Turn(tuple(arrivals), reply, self.turn_seconds * waits[turn], False, closes)
+                written = self.reply_low + int(replies[turn] * (self.reply_high - self.reply_low + 1))
+                cites, leaning = (*due.pop(turn, ()), *leaning), []
+                identity = first + self.results_per_turn
+                reply = (Span(identity, Kind.ASSISTANT, written, turn, Provenance.SELF, goal, None, cites),)
+            step = grounds.step(turn, constraint) if grounds else None
+            yield Turn(
+                tuple(arrivals),
+                reply,
+                self.turn_seconds * waits[turn],
+                constraint is not None,
+                closes,
+                (),
+                step,
+            )
+
+    @property
+    def _stands_on_more(self) -> bool:
+        """Whether anything of `grounds` is asked for."""
+        shares = (self.constraint_share, self.doubt_share, self.lean_share, self.topic_share)
+        return any(shares)
 
     def _size(self, normal: float) -> int:
-        """Return the tokens of a tool result; the mean of the law is `result_mean`."""
-        sigma = self.result_sigma
-        size = self.result_mean * math.exp(sigma * normal - sigma * sigma / 2)
-        whole = max(1, round(size))
-        return whole if self.result_cut is None else min(whole, self.result_cut)
+        """Return the tokens of a tool result; the mean of the uncut law is `result_mean`."""
+        size = lognormal_tokens(self.result_mean, self.result_sigma, normal)
+        return size if self.result_cut is None else min(size, self.result_cut)
 
     def _length(self, uniform: float) -> int:
         """Return the turns of a subgoal, 0 where there are none."""

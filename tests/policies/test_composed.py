@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from policies import ComposedPolicy, load_policy
 from policies.loader import read_policy, resolved
 from policies.small_worlds import FULL, STRESS
 from scenarios import load_scenario
-from simulator.contracts import Brief, Lesson, Policy, Proposal
-from simulator.plan import Evict, Fold, Summarise
+from simulator.contracts import Brief, Gate, Lesson, Policy, Proposal, Verdict
+from simulator.plan import Evict, Fold, RewritePlan, Summarise
+from simulator.questions import Amendment, Reliance, Vitals
 from simulator.setting import Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Kind
@@ -133,7 +135,7 @@ def test_without_gates_whatever_comes_is_accepted(gauge: Callable[..., Gauge]) -
 
 @pytest.mark.unit
 def test_the_first_gate_that_refuses_has_the_word() -> None:
-    both = composed("guarded", {"gates.order": ["size_cap", "conservation"]})
+    both = composed("gate-only", {"gates.order": ["size_cap", "conservation"]})
     assert both.judge(Proposal(400, 380, 90, believed_freed=0)).reason.startswith("not smaller")
     assert both.judge(Proposal(400, 380, 90, believed_freed=400)).reason.startswith("budget not conserved")
     assert both.judge(Proposal(471, 380, 90, believed_freed=471)).accepted
@@ -180,6 +182,175 @@ def test_begin_forgets_level_strikes_and_hopes(gauge: Callable[..., Gauge]) -> N
 @pytest.mark.unit
 def test_a_policy_without_a_trigger_never_fires(gauge: Callable[..., Gauge]) -> None:
     assert not composed("never-rewrite").check(gauge(10**9))
+
+
+# --------------------------------------------------------------------------- gates among each other
+
+
+class Scripted(Gate):
+    """A gate that says what it is told to, and keeps what it was shown."""
+
+    def __init__(self, *verdicts: Verdict, spared: tuple[int, ...] = ()) -> None:
+        self.verdicts, self.spared = verdicts, spared
+        self.weighed: list[tuple[View, RewritePlan, int]] = []
+        self.begun = 0
+
+    def begin(self) -> None:
+        self.begun += 1
+
+    def spares(self, view: View) -> tuple[int, ...]:
+        return self.spared
+
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
+        self.weighed.append((view, plan, target))
+
+    def judge(self, proposal: Proposal) -> Verdict:
+        return self.verdicts[0]
+
+
+def gated(
+    *gates: Gate, name: str = "guarded", overrides: Mapping[str, object] | None = None
+) -> ComposedPolicy:
+    below = composed(name, overrides)
+    policy = ComposedPolicy(name, below.terms, replace(below.parts, gates=gates))
+    policy.begin(BRIEF)
+    return policy
+
+
+YES, NO = Verdict(True, "yes", {"one": 1}), Verdict(False, "no", {"two": 2})
+
+
+@pytest.mark.unit
+def test_gates_are_begun_with_the_run() -> None:
+    gate = Scripted(YES)
+    policy = gated(gate)
+    before = gate.begun
+    policy.begin(BRIEF)
+    assert gate.begun == before + 1
+
+
+@pytest.mark.unit
+def test_what_any_gate_spares_stays_and_the_next_best_goes(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [item(1, 80, dead=True, subgoal=1), item(2, 80, dead=True, subgoal=1), item(3, 400), item(4, 300)],
+        tokens=900,
+    )
+    # to 880 with 82 to pay: 102
+    assert list(gated(Scripted(YES)).propose(shown).sources()) == [1, 2]
+    assert list(gated(Scripted(YES, spared=(1,)), Scripted(YES, spared=(3,))).propose(shown).sources()) == [
+        2,
+        4,
+    ]
+
+
+@pytest.mark.unit
+def test_gates_weigh_the_plan_against_the_low_watermark_or_what_fits(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view([item(1, 950)], output_reserve=40)
+    for name, target in (("guarded", 880), ("naive", 960)):
+        gate = Scripted(YES)
+        plan = gated(gate, name=name).propose(shown)
+        assert gate.weighed == [(shown, plan, target)]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("name", "recorded"), [("guarded", (1, 2)), ("conservation-only", ())])
+def test_a_policy_with_tombstones_leaves_one_of_each_span_that_it_evicts(
+    name: str, recorded: tuple[int, ...], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [item(1, 50, dead=True, subgoal=1), item(2, 50, dead=True, subgoal=1), item(3, 400)], tokens=950
+    )
+    plan = composed(name).propose(shown)
+    assert [type(operation) for operation in plan.operations] == [Evict, Evict, Summarise]
+    assert plan.tombstones == recorded
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("placement", "saving", "going"),
+    [("outside", 150, [1, 2, 3]), ("inside-free", 150, [1, 2, 3]), ("inside-charged", 152, [1, 2, 3, 4])],
+)
+def test_a_charged_tombstone_lowers_the_believed_saving(
+    placement: str, saving: int, going: list[int], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view((item(n, 50, dead=True, subgoal=n) for n in range(1, 9)), tokens=948)
+    # to 880 with 82 to pay: 150, of which each eviction brings 50, or 38
+    plan = composed("guarded", {"tombstones.placement": placement}).propose(shown)
+    assert list(plan.sources()) == going
+    assert plan.believed_saving == saving
+
+
+@pytest.mark.unit
+def test_a_replacement_by_eviction_pays_for_its_tombstones_too(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    said = {"replacement.kind": "evict", "tombstones.placement": "inside-charged"}
+    plan = composed("guarded", said).propose(view([item(1, 100), item(2, 12), item(3, 30)], tokens=1_000))
+    assert list(plan.sources()) == [1, 3]
+    assert plan.believed_saving == 88 + 18
+    assert plan.tombstones == (1, 3)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_call_for_the_supervisor_is_made_once_when_the_attempt_has_settled(accepted: bool) -> None:
+    policy = gated(Scripted(Verdict(accepted, "short", escalate=True)))
+    assert policy.judge(Proposal(1, 0, 0)).accepted is accepted
+    assert policy.learn(lesson("committed" if accepted else "refused", 900))
+    assert not policy.learn(lesson("refused", 900))
+
+
+@pytest.mark.unit
+def test_a_call_clears_the_strikes() -> None:
+    policy = gated(Scripted(NO._replace(escalate=True)))  # two strikes call
+    assert not policy.learn(lesson("refused", 950))
+    policy.judge(Proposal(1, 0, 0))
+    assert policy.learn(lesson("refused", 950))
+    assert not policy.learn(lesson("refused", 950))
+    assert policy.learn(lesson("refused", 950))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("last", "escalate"), [(YES, True), (NO, True)])
+def test_an_earlier_call_outlives_the_word_of_a_later_gate(last: Verdict, escalate: bool) -> None:
+    call = Verdict(True, "short", {"best": 5}, escalate=True)
+    verdict = gated(Scripted(call), Scripted(last)).judge(Proposal(1, 0, 0))
+    assert verdict.accepted is last.accepted
+    assert verdict.escalate is escalate
+    if last.accepted:
+        assert verdict.reason == "short; yes"
+        assert verdict.figures == {"best": 5, "one": 1}
+    else:
+        assert verdict.reason == "no"
+
+
+@pytest.mark.unit
+def test_without_gates_all_that_is_asked_between_rewrites_is_accepted() -> None:
+    naive = composed("naive")
+    assert naive.resume(Vitals(900, 1_000, 0.9, 0.8, None)).accepted
+    assert naive.amend(Amendment("payload", narrative=True)).accepted
+    assert naive.rely(Reliance("payload", None, {"schema": 1})).accepted
+
+
+@pytest.mark.unit
+def test_pinned_constraints_and_instructions_stay_though_their_kinds_may_go(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [
+            item(1, 300, Kind.USER, constraint=True, states=(1,)),
+            item(2, 300, Kind.INSTRUCTION),
+            item(3, 90, Kind.USER),
+            item(4, 300, Kind.USER, constraint=None, states=(4,)),
+        ],
+        tokens=1_200,
+    )
+    assert list(composed("guarded").propose(shown).sources()) == [3]
+    assert set(composed("ungated").propose(shown).sources()) == {1, 2}
 
 
 # --------------------------------------------------------------------------- degenerate equalities
@@ -235,6 +406,49 @@ def test_guarded_with_all_that_it_says_switched_to_naives_values_is_naive(world:
     policy = load_policy("guarded", switched)
     assert policy.terms == load_policy("naive").terms
     assert rows(world, policy) == rows(world, load_policy("naive"))
+
+
+FOUR = ("evidence", "coherence", "binding", "conservation")
+"""The gates of the four field records."""
+
+
+@pytest.mark.unit
+def test_where_nothing_is_stated_cited_dearly_or_instructed_four_gates_do_what_one_does(
+    world: Setting,
+) -> None:
+    """Tombstones outside are counted, and touch nothing else."""
+    four, one = (simulate(world, load_policy(name), 7) for name in ("guarded", "conservation-only"))
+    assert four.outcome == one.outcome
+    assert four.turn_rows == one.turn_rows
+    assert four.rewrite_rows == one.rewrite_rows
+    assert four.event_rows == one.event_rows
+    differing = {key for key in four.summary if four.summary[key] != one.summary[key]}
+    assert differing <= {"tombstones", "tombstone_tokens"}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("off", "same"),
+    [
+        (FOUR, "ungated"),
+        (FOUR[:1], "guarded-without-evidence"),
+        (FOUR[1:2], "guarded-without-coherence"),
+        (FOUR[2:3], "guarded-without-binding"),
+        (FOUR[:3], "conservation-only"),
+        (FOUR[1:], "evidence-only"),
+        ((FOUR[0], *FOUR[2:]), "coherence-only"),
+        ((*FOUR[:2], FOUR[3]), "binding-only"),
+        (FOUR[3:], "guarded-without-gate"),
+    ],
+)
+def test_a_gate_switched_off_is_a_gate_left_out(off: tuple[str, ...], same: str) -> None:
+    switched = load_policy("guarded", {f"gates.{gate}.enabled": False for gate in off})
+    left_out = load_policy(same)
+    consolidates = left_out.terms.instructions.consolidates
+    writing = replace(switched.terms.instructions, consolidates=consolidates)  # idle without the binding gate
+    assert replace(switched.terms, instructions=writing) == left_out.terms
+    for world in (STRESS[1], FULL):
+        assert rows(world, switched) == rows(world, left_out)
 
 
 @pytest.mark.unit

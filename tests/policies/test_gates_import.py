@@ -28,16 +28,45 @@ for name in ("simpy", "numpy", "pandas"):
     else:
         raise SystemExit(f"{name} was not blocked")
 
+from types import SimpleNamespace
+
 from policies import gates
 from simulator.contracts import Bound, Proposal
+from simulator.plan import Evict, RewritePlan
+from simulator.questions import Amendment, Reliance, Vitals
+from simulator.spans import Kind
+
+
+def item(identity, kind=Kind.TOOL_RESULT, **said):
+    plain = dict(tokens=100, born=1, cites=(), needed=False, dead=False, marked=False, rederive=50)
+    plain |= dict(constraint=False, states=())
+    return SimpleNamespace(id=identity, kind=kind, **(plain | said))
+
+
+def weighed(gate):
+    items = [item(1, constraint=True, states=(1,)), item(2, Kind.INSTRUCTION), item(3, cites=(1, 2))]
+    gate.weigh(SimpleNamespace(items=items), RewritePlan((Evict(1), Evict(2))), 1000)
+    return gate
+
 
 made = [getattr(gates, name) for name in gates.__all__]
 judges = [one() for one in made if hasattr(one, "judge")]
-assert judges, made
+assert len(judges) == 5, made
 for gate in judges:
     gate.admit(Bound(100, 10, 10))
-    assert not gate.judge(Proposal(freed=0, rewrite_cost=10, measurement_cost=10)).accepted, gate
     assert gate.judge(Proposal(100, 10, 10, believed_freed=100)).accepted, gate
+    gate.begin()
+    proposal = Proposal(freed=0, rewrite_cost=10, measurement_cost=10, before=3000)
+    assert not weighed(gate).judge(proposal).accepted, gate
+assert not gates.EvidenceGate().resume(Vitals(1, 2, 0.9, 0.8, None)).accepted
+assert not gates.BindingGate().amend(Amendment("payload", narrative=True)).accepted
+assert not gates.BindingGate().rely(Reliance("payload", None, {})).accepted
+assert [name for name in gates.__all__ if name.endswith(("Error", "Violation"))] == [
+    "CoherenceBudgetInversionError",
+    "InstructionDecayError",
+    "LossySelfRewriteError",
+    "RewriteBudgetViolation",
+]
 try:
     gates.ConservationGate().judge(Proposal(0, 10, 10)).require()
 except gates.RewriteBudgetViolation as refusal:

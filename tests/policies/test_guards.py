@@ -57,6 +57,15 @@ def test_a_conflict_is_neither_a_strike_nor_a_commit() -> None:
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("escalate_after", [None, 2])
+def test_a_gate_may_call_whatever_the_strikes_and_clears_them(escalate_after: int | None) -> None:
+    strikes = Strikes(GuardTerms(escalate_after))
+    refused = Lesson("refused", "gate", 0, 0, 0, 0)
+    said = [strikes.count(refused, recovered=False, called=called) for called in (False, True, False, False)]
+    assert said == [False, True, False, escalate_after == 2]
+
+
+@pytest.mark.unit
 def test_the_outcomes_are_those_of_the_ledger() -> None:
     assert {*STRIKES, *COMMITTED, "conflicted"} == {outcome.value for outcome in Outcome}
 

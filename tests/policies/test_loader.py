@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policies import ComposedPolicy, load_policy, policy_names
-from policies.loader import CATALOGUE, GROUP, read_policy, resolved
+from policies.loader import CATALOGUE, GROUP, METHODS, read_policy, resolved
 from simulator.errors import InputError
 
 pytestmark = pytest.mark.unit
@@ -189,7 +189,10 @@ def test_half_a_reference_is_refused(reference: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("class Mine:\n    pass", "is not a policy: no begin, check, admit, propose, judge, learn"),
+        (
+            "class Mine:\n    pass",
+            "is not a policy: no begin, check, admit, propose, judge, learn, resume, amend, rely",
+        ),
         (
             "class Mine:\n    def __init__(self):\n        raise KeyError('k')",
             "cannot be made: KeyError: 'k'",
@@ -203,8 +206,7 @@ def test_a_class_that_is_no_policy_is_told_what_it_lacks(text: str, told: str, m
 
 
 def test_a_class_with_methods_but_without_terms_lacks_terms(module: Module) -> None:
-    methods = ["begin", "check", "admit", "propose", "judge", "learn"]
-    text = "class Mine:\n" + "\n".join(f"    def {name}(self, x):\n        return None" for name in methods)
+    text = "class Mine:\n" + "\n".join(f"    def {name}(self, x):\n        return None" for name in METHODS)
     assert refused(f"{module('termless', text)}:Mine").what.endswith("no terms")
 
 

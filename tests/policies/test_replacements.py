@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from policies.replacements import ReplacementRule
 from simulator.contracts import Brief
 from simulator.plan import Evict, Fold, Mask, Summarise
+from simulator.spans import Kind
 from simulator.view import Item
 
 OPEN = Brief(window=1_000)
@@ -81,3 +82,20 @@ def test_a_belief_lies_between_floor_and_cap_and_never_falls_with_a_pass(
     assert size >= floor
     assert size <= max(floor, min(limit for limit in (tokens, cap, documented) if limit is not None))
     assert rule.believed_size([item._replace(passes=passes + 1)], brief) >= size
+
+
+@pytest.mark.unit
+def test_a_digest_merges_the_steps_of_a_subgoal_and_drops_what_they_stand_on(
+    item: Callable[..., Item],
+) -> None:
+    rule = ReplacementRule("digest", ratio=1 / 3, tombstone=12)
+    steps = tuple(item(place, 165, Kind.ASSISTANT, subgoal=1) for place in (4, 5, 6))
+    other, loose = item(7, 165, Kind.ASSISTANT, subgoal=2), item(8, 165, Kind.ASSISTANT)
+    result = item(3, 340, subgoal=1)
+    groups = [rule.group(one) for one in (*steps, other, loose, result)]
+    assert groups[0] == groups[1] == groups[2]
+    assert len(set(groups)) == 4
+    assert rule.operation(steps) == (Fold((4, 5, 6)),)
+    assert rule.believed_size(steps, Brief(4_000)) == 165
+    assert rule.operation((result,)) == (Evict(3),)
+    assert rule.believed_size((result,), Brief(4_000)) == 12

@@ -9,13 +9,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies import ComposedPolicy, load_policy, policy_names
-from policies.gates import ConservationGate, SizeCapGate
+from policies.gates import (
+    BindingGate,
+    CoherenceGate,
+    ConservationGate,
+    EvidenceGate,
+    SizeCapGate,
+)
 from policies.loader import read_policy, resolved
 from policies.schema import GATES, PolicyFile
 from policies.triggers import Trigger
 from simulator.catalogue import validated
-from simulator.contracts import CheckPoint, Component, MeasurementPlan, Terms
+from simulator.contracts import (
+    CheckPoint,
+    Component,
+    Fingerprint,
+    InstructionTerms,
+    MeasurementPlan,
+    Placement,
+    Proposal,
+    Terms,
+    TombstoneTerms,
+)
 from simulator.errors import InputError
+from simulator.questions import Amendment, Reliance, Vitals
 from simulator.spans import Kind
 
 pytestmark = pytest.mark.unit
@@ -98,6 +115,18 @@ def test_a_value_of_the_wrong_type_is_shown_with_its_place(text: str, key: str, 
         ("[admission]\nweight = 0.0", "admission.weight"),
         ("[admission]\nweight = 1.1", "admission.weight"),
         ("[gates]\norder = ['consrvation']", "gates.order.0"),
+        ("[gates]\norder = ['evidence', 'size_cap', 'evidence']", "gates.order"),
+        ("[gates.binding]\ncap = 0", "gates.binding.cap"),
+        ("[gates.binding]\ncap = 'nothing'", "gates.binding.cap"),
+        ("[gates.coherence]\nthreshold = -0.1", "gates.coherence.threshold"),
+        ("[gates.coherence]\ncheap_tokens = -1", "gates.coherence.cheap_tokens"),
+        ("[gates.evidence]\nenabled = 1", "gates.evidence.enabled"),
+        ("[selector]\nsalience_turns = 0", "selector.salience_turns"),
+        ("[selector]\nrecency_weight = -1.0", "selector.recency_weight"),
+        ("[tombstones]\nplacement = 'inside'", "tombstones.placement"),
+        ("[tombstones]\ntokens = 0", "tombstones.tokens"),
+        ("[instructions]\nfingerprint = 'inside-free'", "instructions.fingerprint"),
+        ("[instructions]\nrepeats_every = 0", "instructions.repeats_every"),
         ("[guard]\nescalate_after = 0", "guard.escalate_after"),
         ("[guard]\nretries = -1", "guard.retries"),
         ("[guard]\nretries = 21", "guard.retries"),
@@ -197,6 +226,9 @@ def test_every_table_reaches_the_policy(file: Path) -> None:
         dead_first = true
         evict_unit = "subgoal"
         only_savings = true
+        recency_weight = 0.5
+        salience_weight = 2.0
+        salience_turns = 3
         [replacement]
         kind = "mask"
         ratio = 0.2
@@ -218,7 +250,20 @@ def test_every_table_reaches_the_policy(file: Path) -> None:
         moving_average = false
         weight = 0.25
         [gates]
-        order = ["size_cap", "conservation"]
+        order = ["size_cap", "conservation", "binding", "evidence", "coherence"]
+        [gates.binding]
+        cap = 2
+        [tombstones]
+        placement = "inside-charged"
+        tokens = 9
+        [instructions]
+        edits = false
+        fingerprint = "inside"
+        diagnoses = true
+        monotonic = true
+        consolidates = true
+        emphatic = true
+        repeats_every = 5
         [guard]
         escalate_after = 3
         reset = "recovery"
@@ -244,6 +289,9 @@ def test_every_table_reaches_the_policy(file: Path) -> None:
         retires=True,
         retries=2,
         endless_window=True,
+        tombstones=TombstoneTerms(Placement.INSIDE_CHARGED, 9),
+        red_flag=True,
+        instructions=InstructionTerms(False, Fingerprint.INSIDE, True, True, True, True, 5),
     )
     parts = policy.parts
     assert parts.trigger == Trigger(0.8, 0.5, 0.1, points)
@@ -252,15 +300,120 @@ def test_every_table_reaches_the_policy(file: Path) -> None:
     assert selector.exempt == frozenset({Kind.ASSISTANT})
     assert (selector.order, selector.limit, selector.keep_last) == ("oldest", 4, 2)
     assert (selector.dead_first, selector.evict_unit, selector.only_savings) == (True, "subgoal", True)
+    assert (selector.recency_weight, selector.salience_weight, selector.salience_turns) == (0.5, 2.0, 3)
     assert (rule.kind, rule.ratio, rule.ratio_per_pass, rule.cap) == ("mask", 0.2, 0.1, 50)
-    assert (rule.placeholder, rule.fold_pairs) == (3, False)
+    assert (rule.placeholder, rule.fold_pairs, rule.tombstone) == (3, False, 9)
     assert (parts.admission.moving_average, parts.admission.weight) == (False, 0.25)
     assert (parts.guard.escalate_after, parts.guard.reset) == (3, "recovery")
-    assert [type(gate) for gate in parts.gates] == [SizeCapGate, ConservationGate]
+    gates = [SizeCapGate, ConservationGate, BindingGate, EvidenceGate, CoherenceGate]
+    assert [type(gate) for gate in parts.gates] == gates
+
+
+# --------------------------------------------------------------------------- gates, tombstones, instructions
+
+FLAG = Vitals(900, 1_000, 0.9, 0.8, None)
+LEAN = Reliance("payload", None, {})
+
+
+def test_every_switch_of_a_gate_reaches_it(file: Path) -> None:
+    file.write_text(
+        """
+        [gates]
+        order = ["evidence", "coherence", "binding"]
+        [gates.evidence]
+        red_flag = false
+        [gates.coherence]
+        threshold = 0.7
+        retain_antecedents = false
+        cheap_tokens = 40
+        [gates.binding]
+        cap = 1
+        imperative = false
+        rederive = false
+        """
+    )
+    policy = load_policy(str(file))
+    assert isinstance(policy, ComposedPolicy)
+    assert not policy.terms.red_flag
+    assert policy.resume(FLAG).accepted
+    coherence = vars(policy.parts.gates[1])
+    assert (coherence["_threshold"], coherence["_retains"], coherence["_cheap"]) == (0.7, False, 40)
+    assert policy.rely(LEAN).accepted
+    assert policy.amend(Amendment("payload", narrative=True)).accepted
+    assert not policy.amend(Amendment("payload")).accepted
+
+
+def test_a_gate_without_words_has_the_figures_of_its_record(file: Path) -> None:
+    file.write_text(
+        '[gates]\norder = ["evidence", "coherence", "binding"]\n[instructions]\nfingerprint = "outside"'
+    )
+    policy = load_policy(str(file))
+    assert policy.terms.red_flag
+    assert not policy.resume(FLAG).accepted
+    assert not policy.rely(LEAN).accepted
+    assert not policy.amend(Amendment("payload", narrative=True)).accepted
+    assert [policy.amend(Amendment("payload")).accepted for _ in range(5)] == [True] * 4 + [False]
+
+
+def test_a_cap_can_be_taken_away() -> None:
+    policy = load_policy("guarded", {"gates.binding.cap": "none"})
+    assert all(policy.amend(Amendment("payload")).accepted for _ in range(99))
+
+
+@pytest.mark.parametrize("gate", ["binding", "coherence", "conservation", "evidence"])
+def test_a_gate_that_is_named_but_not_enabled_is_off_and_its_cure_with_it(gate: str) -> None:
+    policy = load_policy("guarded", {f"gates.{gate}.enabled": False})
+    assert isinstance(policy, ComposedPolicy)
+    assert gate not in {one.name for one in policy.parts.gates}
+    assert len(policy.parts.gates) == 3
+    evidence, binding = gate != "evidence", gate != "binding"
+    assert policy.terms.red_flag is evidence
+    assert (policy.terms.tombstones is not None) is evidence
+    assert (policy.terms.instructions.fingerprint is not Fingerprint.NONE) is binding
+
+
+def test_all_gates_switched_off_are_no_gates() -> None:
+    gates = ("binding", "coherence", "conservation", "evidence")
+    policy = load_policy("guarded", {f"gates.{gate}.enabled": False for gate in gates})
+    assert isinstance(policy, ComposedPolicy)
+    assert policy.parts.gates == ()
+    assert policy.judge(Proposal(-9, 9, 9)).accepted
+
+
+@pytest.mark.parametrize(
+    ("placement", "tokens"), [("outside", 0), ("inside-free", 0), ("inside-charged", 12)]
+)
+def test_only_a_charged_tombstone_is_part_of_what_is_believed(placement: str, tokens: int) -> None:
+    policy = load_policy("guarded", {"tombstones.placement": placement})
+    assert isinstance(policy, ComposedPolicy)
+    assert policy.parts.replacement.tombstone == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[gates]\norder = ['size_cap', 'size_cap']", "gate 'size_cap' stands twice"),
+        (
+            "[tombstones]\nplacement = 'outside'",
+            "tombstones.placement is 'outside' without the evidence gate",
+        ),
+        (
+            "[instructions]\nfingerprint = 'inside'",
+            "instructions.fingerprint is 'inside' without the binding",
+        ),
+        ("[instructions]\nconsolidates = true", "instructions.consolidates is true without the binding gate"),
+        ("[gates]\norder = ['binding']", "instructions.fingerprint is 'none' where gates.binding.rederive"),
+    ],
+)
+def test_switches_that_contradict_each_other_are_told_in_one_line(text: str, told: str, file: Path) -> None:
+    fault = str(refused(file, text))
+    assert fault.startswith(str(file))
+    assert told in fault
+    assert "expected" in fault
 
 
 def test_gates_are_named_in_files_as_they_name_themselves() -> None:
-    assert {name: gate.name for name, gate in GATES.items()} == {name: name for name in GATES}
+    assert {name: gate().name for name, gate in GATES.items()} == {name: name for name in GATES}
 
 
 @pytest.mark.parametrize("name", policy_names())
@@ -282,7 +435,19 @@ def test_what_is_resolved_is_a_file_that_makes_the_same_policy(name: str) -> Non
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
         max_leaves=6,
     ),
-    st.sampled_from([*PolicyFile.model_fields, "gates.order", "selector.limit", "trigger.fraction", "x.y"]),
+    st.sampled_from(
+        [
+            *PolicyFile.model_fields,
+            "gates.order",
+            "gates.binding.cap",
+            "gates.evidence.enabled",
+            "tombstones.placement",
+            "instructions.fingerprint",
+            "selector.limit",
+            "trigger.fraction",
+            "x.y",
+        ]
+    ),
 )
 def test_any_value_at_any_key_makes_a_policy_or_an_input_error(value: object, key: str) -> None:
     try:

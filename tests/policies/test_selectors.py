@@ -41,7 +41,7 @@ VIEWS = st.lists(
 ).map(lambda items: View(tuple(item._replace(id=place) for place, item in enumerate(items)), GAUGE))
 SELECTORS = st.builds(
     Selector,
-    order=st.sampled_from(["verbosity", "saving", "oldest"]),
+    order=st.sampled_from(["verbosity", "saving", "oldest", "salience"]),
     kinds=st.frozensets(st.sampled_from(list(Kind))),
     exempt=st.frozensets(st.sampled_from(list(Kind)), max_size=3),
     keep_last=st.integers(0, 25),
@@ -111,7 +111,7 @@ def test_results_of_one_call_fold_into_one_unit(item: Callable[..., Item], view:
 
 
 @pytest.mark.unit
-def test_kinds_that_are_not_named_stay_and_the_head_always(
+def test_kinds_that_are_not_named_stay_and_the_head_and_tombstones_always(
     item: Callable[..., Item], view: Callable[..., View]
 ) -> None:
     shown = view(item(place, kind=kind) for place, kind in enumerate(Kind))
@@ -119,7 +119,8 @@ def test_kinds_that_are_not_named_stay_and_the_head_always(
     assert ids(Selector(kinds=frozenset({Kind.SUMMARY})), shown) == [(kinds.index(Kind.SUMMARY),)]
     every = ids(Selector(exempt=frozenset()), shown)
     assert (kinds.index(Kind.HEAD),) not in every
-    assert len(every) == len(kinds) - 1
+    assert (kinds.index(Kind.TOMBSTONE),) not in every
+    assert len(every) == len(kinds) - 2
     assert (kinds.index(Kind.TRACE),) not in ids(Selector(), shown)
 
 
@@ -234,6 +235,55 @@ def test_no_other_subgoal_is_begun_once_the_need_is_met(
     assert [gone.id for gone in selector.dead(shown, 101)] == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.unit
+def test_what_is_spared_stays_dead_or_not(item: Callable[..., Item], view: Callable[..., View]) -> None:
+    shown = view([item(1, dead=True, subgoal=1), item(2, dead=True, subgoal=1), item(3), item(4)])
+    selector = Selector(dead_first=True)
+    assert [gone.id for gone in selector.dead(shown, None, {1})] == [2]
+    assert [unit.items[0].id for unit in selector.units(shown, SUMMARY, BRIEF, {1, 3})] == [4]
+
+
+@pytest.mark.unit
+def test_a_tombstone_lowers_what_a_dead_span_frees_and_keeps_one_that_is_no_larger(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(item(n, tokens, dead=True, subgoal=n) for n, tokens in enumerate((12, 100, 13, 100)))
+    selector = Selector(dead_first=True)
+    assert [gone.id for gone in selector.dead(shown, 112)] == [0, 1]
+    # 88 of 100 and 1 of 13 are freed; 12 of 12 would free nothing
+    assert [gone.id for gone in selector.dead(shown, 89, tombstone=12)] == [1, 2]
+    assert [gone.id for gone in selector.dead(shown, 90, tombstone=12)] == [1, 2, 3]
+
+
+@pytest.mark.unit
+def test_salience_takes_first_what_is_old_and_rarely_cited(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [
+            item(1, born=1),  # recency 0.05, salience 2/3
+            item(2, born=2),  # recency 0.10, cited too long ago to count
+            item(3, born=8, cites=(2,)),  # recency 0.40
+            item(4, born=11, cites=(1,)),  # recency 0.55
+            item(5, born=20, cites=(1, 3)),  # recency 1.00; item 3 has salience 1/3
+        ],
+        turn=20,
+    )
+    selector = Selector(order="salience")
+    assert ids(selector, shown) == [(2,), (4,), (1,), (3,), (5,)]
+    assert ids(Selector(order="salience", salience_turns=9), shown) == [(2,), (1,), (4,), (3,), (5,)]
+    assert ids(Selector(order="salience", salience_weight=0.0), shown) == [(1,), (2,), (3,), (4,), (5,)]
+    assert ids(Selector(order="salience", recency_weight=0.0), shown) == [(2,), (4,), (5,), (3,), (1,)]
+
+
+@pytest.mark.unit
+def test_a_unit_is_as_salient_as_the_best_of_its_items(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view([item(1, pair=7), item(2), item(3, pair=7), item(4, born=2, cites=(3,))], turn=2)
+    assert ids(Selector(order="salience"), shown) == [(2,), (4,), (1, 3)]
+
+
 @pytest.mark.property
 @given(VIEWS, SELECTORS, RULES, st.none() | st.integers(-100, 3_000))
 def test_nothing_is_selected_that_may_not_be_and_nothing_twice(
@@ -245,7 +295,7 @@ def test_nothing_is_selected_that_may_not_be_and_nothing_twice(
     movable = view.items[: max(0, len(view.items) - selector.keep_last)]
     assert len({item.id for item in taken}) == len(taken)
     assert all(item in movable and not item.marked for item in taken)
-    assert all(item.kind not in selector.exempt | {Kind.HEAD} for item in taken)
+    assert all(item.kind not in selector.exempt | {Kind.HEAD, Kind.TOMBSTONE} for item in taken)
     assert all(item.dead for item in dead)
     for unit in units:
         assert all(item.kind in selector.kinds for item in unit.items)
@@ -270,6 +320,7 @@ def test_one_by_one_the_dead_overshoot_their_need_by_less_than_the_last(
 def test_by_subgoal_what_was_begun_is_finished(view: View, need: int) -> None:
     selector = Selector(dead_first=True, evict_unit="subgoal")
     begun = {item.subgoal for item in selector.dead(view, need)}
-    free = [item for item in view.items if not item.marked and item.kind not in (Kind.HEAD, Kind.TRACE)]
+    fixed = (Kind.HEAD, Kind.TOMBSTONE, Kind.TRACE)
+    free = [item for item in view.items if not item.marked and item.kind not in fixed]
     whole = [item for item in free if item.dead and item.subgoal in begun]
     assert selector.dead(view, need) == whole

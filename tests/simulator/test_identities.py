@@ -345,6 +345,6 @@ def test_the_run_fails_when_the_measurement_exceeds_what_the_gate_was_told(
 def test_a_fault_of_the_simulator_is_not_blamed_on_the_policy(
     monkeypatch: pytest.MonkeyPatch, setting: Setting, quiet: Policy
 ) -> None:
-    monkeypatch.setattr(simulation, "_summary", None)
+    monkeypatch.setattr(simulation, "summary_of", None)
     with pytest.raises(TypeError):
         simulate(setting, quiet)

@@ -14,10 +14,28 @@ from hypothesis import strategies as st
 import simulator
 from simulator import laws
 from simulator.contracts import Parameter
-from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
+from simulator.laws import (
+    BindingLaw,
+    CoherenceLaw,
+    EvidenceLaw,
+    Laws,
+    MeasurementLaw,
+    QualityLaw,
+    RationaleLaw,
+    SummaryLaw,
+)
 from simulator.provider import ProviderSpec
 
-PARAMETER_CLASSES = (RationaleLaw, QualityLaw, SummaryLaw, MeasurementLaw, ProviderSpec)
+PARAMETER_CLASSES = (
+    RationaleLaw,
+    QualityLaw,
+    SummaryLaw,
+    MeasurementLaw,
+    EvidenceLaw,
+    CoherenceLaw,
+    BindingLaw,
+    ProviderSpec,
+)
 
 shares = st.floats(0, 1)
 gains = st.floats(0, 5)

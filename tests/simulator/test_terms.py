@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulator.contracts import Policy, Terms
+from simulator.contracts import InstructionTerms, Policy, Terms, TombstoneTerms
 from simulator.errors import RunFailed
 from simulator.setting import Setting
 from simulator.simulation import simulate
@@ -33,6 +33,14 @@ SENSELESS = {
     "retires": [1, None],
     "retries": [-1, 0.5, True, None],
     "endless_window": [1, None],
+    "tombstones": [12, "outside", TombstoneTerms("outside"), TombstoneTerms(tokens=0)],  # type: ignore[arg-type]
+    "red_flag": [1, None],
+    "instructions": [
+        None,
+        InstructionTerms(edits=1),  # type: ignore[arg-type]
+        InstructionTerms(fingerprint="outside"),  # type: ignore[arg-type]
+        InstructionTerms(repeats_every=0),
+    ],
 }
 
 

@@ -145,6 +145,7 @@ def test_the_gate_is_shown_exact_figures_and_the_policy_learns_them(scripted: Ma
         slack=10_000 - RESERVE - 1260 - RATIONALE,
         believed_saving=399,
         believed_freed=200,
+        before=1260 + RATIONALE,
     )
     assert (lesson.outcome, lesson.summarised, lesson.summaries) == ("committed", 400, 200)
     assert lesson.tokens == 1260 - 200 + RATIONALE + TRACE

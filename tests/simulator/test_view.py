@@ -18,7 +18,7 @@ from simulator.spans import Kind, Span
 from simulator.view import Gauge, Item, believed, look
 
 GAUGE = Gauge(CheckPoint.TURN_END, 3, 1000, 2000, 0, 1, 0, 0)
-HIDDEN = {"compressible", "origin"}
+HIDDEN = {"compressible", "origin", "doubt", "carries", "binds"}
 
 
 @pytest.mark.contract
