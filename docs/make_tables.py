@@ -74,7 +74,7 @@ REWRITE_COLUMNS = {
     "freed": ("tokens", "removed minus what replaces it; 0 unless committed"),
     "rewrite_cost": (
         "tokens",
-        "written into the window by the policy, charged tombstones too, measurement not",
+        "written into the window by the policy, charged tombstones too; no measurement",
     ),
     "measurement_cost": ("tokens", "trace of the confirmed count"),
     "arrivals_during": ("tokens", "brought by the world between *check* and *settle*"),

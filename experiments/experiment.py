@@ -86,10 +86,15 @@ class Factor(Table):
 
 
 class PlotTable(Table):
-    """How the experiment is drawn; `line` is an analytic boundary y = intercept + slope * x."""
+    """How the experiment is drawn.
+
+    `line` is an analytic boundary y = intercept + slope * x; `by` names the factor, if any, that a
+    response plot tells its lines apart by.
+    """
 
     kind: Literal["response", "heat", "phase", "table"] = "response"
     response: str | None = None
+    by: str | None = None
     line: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     line_label: str = "analytic"
 
@@ -198,6 +203,13 @@ ONE_POLICY = frozenset({"heat", "phase"})
 def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
     """Raise InputError where a kind of plot has no place for the experiment's factors or responses."""
     wanted = FACTORS_SHOWN.get(kind)
+    if kind == "response" and file.plot.by is not None:
+        others = [factor.name for factor in file.factor]
+        if file.plot.by not in others:
+            raise InputError(
+                f"{file.plot.by!r} is no factor", where=where, nearest=nearest_name(file.plot.by, others)
+            )
+        wanted = 2
     if wanted is not None and len(file.factor) != wanted:
         factors = "1 factor" if wanted == 1 else f"{wanted} factors"
         raise InputError(

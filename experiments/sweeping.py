@@ -331,7 +331,13 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
     rows = table[table["response"] == chosen].rename(columns={"mean": chosen})
     if kind == "heat":
         return plots.heat_table(rows, factors[0], factors[1], chosen, labels=labels)
-    return plots.response_with_intervals(rows, factors[0], chosen, labels=labels)
+    by = file.plot.by
+    if by is None:
+        return plots.response_with_intervals(rows, factors[0], chosen, labels=labels)
+    lines = rows[by].astype(str)
+    rows = rows.assign(line=lines + ", " + rows["policy"] if len(file.policies) > 1 else lines)
+    across = next(name for name in factors if name != by)
+    return plots.response_with_intervals(rows, across, chosen, by="line", labels=labels)
 
 
 KINDS = ("response", "heat", "phase", "table")

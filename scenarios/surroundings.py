@@ -72,11 +72,10 @@ class TopicTable(Table):
     name: Name
     premises: tuple[Name, ...] = ()
     given: bool = False
-    accreted: Annotated[int, Field(ge=0, le=1000)] = 0
 
     def built(self) -> Topic:
         """Return the topic."""
-        return Topic(self.name, self.premises, self.given, self.accreted)
+        return Topic(self.name, self.premises, self.given)
 
 
 class InstructionsTable(Table):
@@ -84,10 +83,13 @@ class InstructionsTable(Table):
 
     phase: Name | None = None
     validator: bool = False
+    accreted: Annotated[int, Field(ge=0, le=1000)] = 0
 
     def built(self, topics: tuple[TopicTable, ...]) -> InstructionSpec:
         """Return the specification of all topics."""
-        return InstructionSpec(tuple(topic.built() for topic in topics), self.phase, self.validator)
+        return InstructionSpec(
+            tuple(topic.built() for topic in topics), self.phase, self.validator, self.accreted
+        )
 
 
 class TagTable(Table):

@@ -202,7 +202,7 @@ class Agent:
             head = Span(work.new_id(), Kind.HEAD, work.setting.head, 0, Provenance.RUNTIME)
             work.context.append(head)
         for topic in work.setting.instructions.topics:
-            for place in range(topic.given + topic.accreted):
+            for place in range(topic.given + work.setting.instructions.accreted):
                 outside = topic.given and place == 0
                 span = Span(
                     work.new_id(),

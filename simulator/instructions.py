@@ -16,14 +16,11 @@ class Topic:
     name : of the topic.
     premises : names of the premises that an instruction about it depends on.
     given : one instruction about it is received from outside before the first turn.
-    accreted : instructions about it that the agent has written to itself before the first turn, each
-        narrower than the one before.
     """
 
     name: str
     premises: tuple[str, ...] = ()
     given: bool = False
-    accreted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +32,14 @@ class InstructionSpec:
     topics : each name once.
     phase : the premise whose changes start a new phase of the task; None has one phase.
     validator : a process outside the agent's authority derives instructions anew at each transition.
+    accreted : instructions on each topic that the agent has written to itself before the first turn,
+        each narrower than the one before.
     """
 
     topics: tuple[Topic, ...] = ()
     phase: str | None = None
     validator: bool = False
+    accreted: int = 0
 
     def __post_init__(self) -> None:
         given = [topic.name for topic in self.topics]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -66,7 +66,7 @@ class Run:
     turn_rows: list[TurnRow]
     rewrite_rows: list[RewriteEntry]
     event_rows: list[EventRow]
-    obedience_rows: list[ObedienceRow]
+    obedience_rows: list[ObedienceRow] = field(default_factory=list)
 
     @property
     def turns(self) -> pd.DataFrame:

@@ -20,7 +20,7 @@ def expected(**said: Any) -> Expectation:
 
 def run_with(occupancies: list[float], outcome: str = "horizon") -> Run:
     rows = [
-        TurnRow(turn, 1, float(turn), 10 * turn, occupancy, 0, 0, 0, 0, 1.0, 0)
+        TurnRow(turn, 1, float(turn), 10 * turn, occupancy, 0, 0, 0, 0, 1.0, 0, 1.0, 0)
         for turn, occupancy in enumerate(occupancies, 1)
     ]
     return Run(

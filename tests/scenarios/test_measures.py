@@ -10,7 +10,7 @@ import pytest
 from scenarios.measures import MEASURES
 from simulator import Run
 from simulator.ledger import RewriteEntry
-from simulator.recorder import TurnRow
+from simulator.recorder import EventRow, ObedienceRow, TurnRow
 
 pytestmark = pytest.mark.unit
 
@@ -51,17 +51,58 @@ def refused(turn: int, **said: Any) -> RewriteEntry:
     return attempt(turn, outcome="refused", stage="gate", freed=0, measurement_cost=0, **said)
 
 
+NOTHING = dict.fromkeys(
+    (
+        *("constraints_total", "constraints_held", "constraint_violations", "dangling_references"),
+        *("rederivation_tokens", "reported_compliance", "actual_compliance", "stale_obedience"),
+    )
+)
+"""The summary of a run that exercises nothing, as far as measures read it."""
+
+
 def run_of(
     attempts: Sequence[RewriteEntry] = (),
     occupancies: Sequence[float] = (),
     outcome: str = "horizon",
     arrived: Sequence[int] | None = None,
+    *,
+    steps: Sequence[ObedienceRow] = (),
+    **summary: object,
 ) -> Run:
     turns = [
-        TurnRow(turn, 1, 0.0, 0, occupancy, 0, 0 if arrived is None else arrived[turn - 1], 0, 0, 1.0, 0)
+        turn_of(turn, occupancy_pct=occupancy, arrived_tokens=0 if arrived is None else arrived[turn - 1])
         for turn, occupancy in enumerate(occupancies, 1)
     ]
-    return Run(outcome, {}, {}, turns, list(attempts), [])
+    return Run(outcome, {**NOTHING, **summary}, {}, turns, list(attempts), [], list(steps))
+
+
+def turn_of(turn: int, **said: Any) -> TurnRow:
+    return TurnRow(**{**dict.fromkeys(TurnRow._fields, 0), "turn": turn, **said})
+
+
+def step(**said: Any) -> ObedienceRow:
+    """An instruction of the agent's own, quoted and obeyed within its epoch, unless said otherwise."""
+    plain = {**dict.fromkeys(ObedienceRow._fields, 0), "topic": "topic", "outside": False, "quoted": True}
+    return ObedienceRow(**{**plain, "obeyed": True, **said})
+
+
+def surer(turn: int, before: float, after: float, **said: Any) -> RewriteEntry:
+    return attempt(turn, confidence_before=before, confidence_after=after, **said)
+
+
+def remembering(held: Sequence[int], violated: int | None = None) -> Run:
+    """A run that ends its turns with so many constraints in force, with a violation at one turn."""
+    events = [] if violated is None else [EventRow(violated, 0.0, "violation", "constraint 1", 0)]
+    rows = [turn_of(turn, constraints_held=number) for turn, number in enumerate(held, 1)]
+    return Run("horizon", NOTHING, {}, rows, [], events)
+
+
+def surer_as_it_shrinks(tokens: Sequence[int], confidences: Sequence[float], first: int = 1) -> Run:
+    rows = [
+        turn_of(turn, tokens=size, confidence=sure)
+        for turn, (size, sure) in enumerate(zip(tokens, confidences, strict=True), 1)
+    ]
+    return Run("horizon", NOTHING, {}, rows, [attempt(first)], [])
 
 
 GAIN = attempt(1)  # net +60
@@ -160,6 +201,45 @@ CASES: list[tuple[str, Run, float | None]] = [
     ),
     ("cost_slope", run_of([GAIN, LOSS]), None),  # both at the same occupancy
     ("cost_slope", run_of(), None),
+    # a refusal changes nothing, whatever it says of confidence
+    ("confidence_rises", run_of([surer(1, 0.5, 0.6), surer(2, 0.6, 0.6), refused(3)]), 0.5),
+    ("confidence_rises", run_of([refused(1)]), None),
+    ("confidence_change", run_of([surer(1, 0.5, 0.8), surer(2, 0.8, 0.7)]), 0.1),
+    ("confidence_change", run_of(), None),
+    ("confidence_and_size", surer_as_it_shrinks([900, 30, 20, 10], [0.0, 0.1, 0.2, 0.3], first=2), -1.0),
+    ("confidence_and_size", surer_as_it_shrinks([10, 20, 30], [0.2, 0.2, 0.2]), None),  # never moves
+    ("confidence_and_size", run_of([], [0.0] * 3), None),
+    ("constraints_lost", run_of(constraints_total=5, constraints_held=2), 3.0),
+    ("constraints_lost", run_of(), None),
+    ("constraints_kept", run_of(constraints_total=5, constraints_held=2), 0.4),
+    ("constraints_kept", run_of(), None),
+    ("delay_to_violation", remembering([1, 2, 2, 1, 1, 0, 0], violated=7), 3.0),
+    ("delay_to_violation", remembering([1, 1, 0]), None),
+    ("delay_to_violation", remembering([0, 1, 2], violated=2), None),  # broken, but never lost
+    ("scope", run_of([attempt(1, selected_tokens=90), attempt(2, selected_tokens=450), refused(3)]), 0.3),
+    ("scope", run_of(), None),
+    # 60 gained, 20 and 30 lost, 950 derived again: field record 003's retry and reconstruction
+    ("net_after_rederivation_tokens", run_of([GAIN, LOSS, refused(3)], rederivation_tokens=950), -940.0),
+    ("net_after_rederivation_tokens", run_of([GAIN]), 60.0),
+    ("compression", run_of([attempt(1, tokens_before=3000, freed=1900), refused(2)]), 19 / 30),
+    ("compression", run_of(), None),
+    ("coherence_cost", run_of([attempt(1, coherence_cost=9.0), refused(2, coherence_cost=7.0)]), 7.0),
+    ("coherence_cost", run_of(), None),
+    ("fresh_compliance", run_of(steps=[step(), step(obeyed=False), step(changes=1, obeyed=False)]), 0.5),
+    ("fresh_compliance", run_of(steps=[step(outside=True), step(changes=1)]), None),
+    ("inherited_compliance", run_of(steps=[step(), step(changes=2), step(changes=1, obeyed=False)]), 0.5),
+    ("inherited_compliance", run_of(steps=[step()]), None),
+    ("inherited_quotes", run_of(steps=[step(quoted=False), step(changes=1, obeyed=False)]), 1.0),
+    ("inherited_quotes", run_of(steps=[step()]), None),
+    ("derived_compliance", run_of(steps=[step(obeyed=False), step(derivations=1)]), 1.0),
+    ("derived_compliance", run_of(steps=[step(derivations=1, changes=1)]), None),
+    ("compliance_gap", run_of(reported_compliance=1.0, actual_compliance=0.25), 0.75),
+    ("compliance_gap", run_of(), None),
+    ("active_instructions", run_of(steps=[step(active=2), step(active=5, outside=True)]), 3.5),
+    ("active_instructions", run_of(), None),
+    ("wrong", run_of(constraint_violations=2, dangling_references=1, stale_obedience=4), 7.0),
+    ("wrong", run_of(dangling_references=1), 1.0),
+    ("wrong", run_of(), None),
 ]
 
 

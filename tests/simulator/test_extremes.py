@@ -17,7 +17,8 @@ from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
 
 Make = Callable[..., Policy]
-REWRITING = [name for name in policy_names() if name != "never-rewrite"]
+NEVER = {"never-rewrite", "static-instructions"}
+REWRITING = [name for name in policy_names() if name not in NEVER]
 
 
 def spiral(
@@ -59,6 +60,10 @@ def test_a_head_that_fills_the_window_cannot_be_rewritten(name: str) -> None:
     if name == "truncate-oldest":  # costs nothing, and drops what has just arrived: it works on nothing
         assert with_content.outcome == "horizon"
         assert all(entry.tokens_after == 24_000 for entry in with_content.rewrite_rows)
+    elif name.startswith("inversion"):  # costs nothing either, but a digest of each reply stays
+        assert with_content.outcome == "overflow"
+        assert with_content.rewrite_rows[0].tokens_after == 24_000
+        assert all(entry.tokens_after >= 24_000 for entry in with_content.rewrite_rows)
     else:
         assert (with_content.outcome, with_content.summary["turns"]) == ("overflow", 1)
     assert spiral(name, {"window.head": 24_001}).outcome == "dead"

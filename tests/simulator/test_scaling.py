@@ -126,7 +126,7 @@ def test_the_exact_world_with_all_tokens_doubled(name: str) -> None:
     small = simulate(stretched(setting, 1), stretched_policy(name, 1), 7)
     large = simulate(stretched(setting, 2), stretched_policy(name, 2), 7)
     must_scale(small, large)
-    assert small.rewrite_rows or name == "never-rewrite"
+    assert small.rewrite_rows or name in {"never-rewrite", "static-instructions"}
 
 
 DYADIC = {

@@ -28,6 +28,7 @@ from simulator.provider import ProviderSpec, Purpose, TokenClass
 from simulator.rewrite import Ending, gate, transaction
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
+from simulator.staging import FIXED
 from simulator.streams import Streams
 from simulator.view import Gauge
 from simulator.workspace import Attempt, Workspace
@@ -225,7 +226,7 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[Span, ...], tuple[Operation, ...], se
     spans = tuple(
         Span(
             identity,
-            draw(st.sampled_from(sorted(set(Kind) - {Kind.HEAD}))),
+            draw(st.sampled_from(sorted(set(Kind) - FIXED))),
             draw(st.integers(0, 300)),
             subgoal=draw(st.none() | st.integers(0, 2)),
             cites=tuple(draw(st.sets(st.integers(0, number), max_size=2))),
