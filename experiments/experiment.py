@@ -29,7 +29,7 @@ Value = bool | int | float | str
 COLUMNS = ("run", "policy", "replication", "outcome", "failed_stage", "failure", "response")
 """Columns of a sweep's tables that are no factors."""
 
-FACTORS_SHOWN = {"phase": 2, "heat": 2, "response": 1}
+FACTORS_SHOWN = {"phase": 2, "heat": 2, "response": 1, "differences": 1}
 """Factors that a kind of plot has place for; a table takes any."""
 
 REGIME_RESPONSES = ("net_per_attempt_tokens", "arrivals_per_turn_tokens")
@@ -89,12 +89,13 @@ class PlotTable(Table):
     """How the experiment is drawn.
 
     `line` is an analytic boundary y = intercept + slope * x; `by` names the factor, if any, that a
-    response plot tells its lines apart by.
+    response plot tells its lines apart by; `baseline` is the level that differences are taken to.
     """
 
-    kind: Literal["response", "heat", "phase", "table"] = "response"
+    kind: Literal["response", "heat", "phase", "table", "differences", "effects"] = "response"
     response: str | None = None
     by: str | None = None
+    baseline: Value | None = None
     line: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     line_label: str = "analytic"
 
@@ -187,7 +188,7 @@ def load_experiment(reference: str) -> Experiment:
                 f"two factors move {path}", where=f"{entry.path}: factor", expected="distinct paths"
             )
     require_plot(file, file.plot.kind, f"{entry.path}: plot.kind")
-    if file.plot.kind in ("response", "heat") and file.plot.response not in file.responses:
+    if file.plot.kind in ("response", "heat", "effects") and file.plot.response not in file.responses:
         raise InputError(
             f"{file.plot.response!r} is not among the responses",
             where=f"{entry.path}: plot.response",
@@ -196,8 +197,11 @@ def load_experiment(reference: str) -> Experiment:
     return Experiment(entry.name, entry.path, file)
 
 
-ONE_POLICY = frozenset({"heat", "phase"})
-"""Plots whose cells hold one policy."""
+SWITCH_LEVELS = 2
+"""Levels of a factor that has an effect."""
+
+ONE_POLICY = frozenset({"heat", "phase", "differences", "effects"})
+"""Plots that hold one policy."""
 
 
 def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
@@ -213,11 +217,11 @@ def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
     if wanted is not None and len(file.factor) != wanted:
         factors = "1 factor" if wanted == 1 else f"{wanted} factors"
         raise InputError(
-            f"a {kind} plot shows {factors}, not {len(file.factor)}", where=where, expected="kind table"
+            f"{_a_plot(kind)} shows {factors}, not {len(file.factor)}", where=where, expected="kind table"
         )
     if kind in ONE_POLICY and len(file.policies) > 1:
         raise InputError(
-            f"a {kind} plot shows one policy, not {len(file.policies)}", where=where, expected="kind table"
+            f"{_a_plot(kind)} shows one policy, not {len(file.policies)}", where=where, expected="kind table"
         )
     if kind == "phase" and (lacking := [name for name in REGIME_RESPONSES if name not in file.responses]):
         raise InputError(
@@ -225,6 +229,54 @@ def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
             where=where,
             expected=f"{' and '.join(lacking)} among responses",
         )
+    if kind == "differences":
+        _require_baseline(file, where)
+    if kind == "effects":
+        _require_two_levels(file, where)
+
+
+def _require_baseline(file: ExperimentFile, where: str) -> None:
+    """Raise InputError unless the baseline is one of several levels of the only factor."""
+    (factor,) = file.factor
+    baseline, labels = file.plot.baseline, factor.labels
+    words = [str(label) for label in labels]
+    if len(labels) == 1:
+        raise InputError(
+            f"differences need a level beside the baseline, and {factor.name!r} has one",
+            where=where,
+            expected="2 levels or more",
+        )
+    if baseline is None:
+        raise InputError(
+            "differences need a baseline", where=where, expected=f"plot.baseline, one of {', '.join(words)}"
+        )
+    if baseline not in labels or _kind_of(baseline) != _kind_of(labels[0]):  # true is no 1
+        raise InputError(
+            f"the baseline {baseline!r} is no level of {factor.name!r}",
+            where=where,
+            expected=f"one of {', '.join(words)}",
+            nearest=nearest_name(str(baseline), words),
+        )
+
+
+def _require_two_levels(file: ExperimentFile, where: str) -> None:
+    """Raise InputError unless there are several factors, each of two levels."""
+    if len(file.factor) == 1:
+        raise InputError(
+            "an effects plot shows 2 factors or more, not 1", where=where, expected="kind response or table"
+        )
+    for factor in file.factor:
+        if (count := len(factor.labels)) != SWITCH_LEVELS:
+            levels = "1 level" if count == 1 else f"{count} levels"
+            raise InputError(
+                f"effects are those of factors with 2 levels, and {factor.name!r} has {levels}",
+                where=where,
+                expected="2 levels a factor, or kind table",
+            )
+
+
+def _a_plot(kind: str) -> str:
+    return f"an {kind} plot" if kind == "effects" else f"a {kind} plot"
 
 
 def _kind_of(value: Value) -> str:

@@ -6,10 +6,11 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from io import StringIO
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simulator.errors import one_line
 
@@ -178,14 +179,57 @@ def table_json(table: pd.DataFrame) -> str:
     return "".join(json_line(row) for row in table.to_dict("records"))
 
 
-def sweep_table(table: pd.DataFrame, path: Path) -> str:
-    """Return a sweep's points with their intervals, and where the picture is."""
+def sweep_table(table: pd.DataFrame, path: Path, contrasts: pd.DataFrame | None = None) -> str:
+    """Return a sweep's points with their intervals, its effects or differences, and where the picture is."""
     places = [name for name in table.columns if name not in ("mean", "low", "high", "n", "failed")]
     shown = _table("", *places, "mean", "95% interval", "runs")
     for row in table.to_dict("records"):
         bounds = f"{_number(row['low'])} to {_number(row['high'])}"
         _add_row(shown, *(_number(row[name]) for name in places), _number(row["mean"]), bounds, str(row["n"]))
-    return f"{_rendered(shown)}\nThe picture is {one_line(str(path))}\n"
+    between = "" if contrasts is None else contrasts_table(contrasts)
+    return f"{_rendered(shown)}{between}\nThe picture is {one_line(str(path))}\n"
+
+
+def contrasts_table(contrasts: pd.DataFrame) -> str:
+    """Return effects (or differences to a baseline): rows of them, columns of responses.
+
+    A cell is the mean and its 95% interval, with a star where that leaves out 0. Responses that do not
+    fit beside one another follow in a further table.
+    """
+    row = "effect" if "effect" in contrasts.columns else "level"
+    cells = {
+        (str(found[row]), str(found["response"])): _contrast(found) for found in contrasts.to_dict("records")
+    }
+    rows = list(dict.fromkeys(name for name, _ in cells))
+    responses = list(dict.fromkeys(name for _, name in cells))
+    widths = [max(len(name), *(len(cells[key, name]) for key in rows)) + GAP for name in responses]
+    room = _width() - max(len(name) for name in rows)
+    title = "Effects" if row == "effect" else "Differences to the baseline"
+    parts = []
+    while responses:
+        count = max(1, sum(used <= room for used in accumulate(widths)))
+        shown = _table(f"{title}, mean [95% interval]", row, *responses[:count])
+        for key in rows:
+            _add_row(shown, key, *(cells[key, name] for name in responses[:count]))
+        parts.append(_rendered(shown))
+        del responses[:count], widths[:count]
+    return (
+        "".join(parts)
+        + "* the interval leaves out 0; chance alone does that to 1 in 20 where there is no effect\n"
+    )
+
+
+def _contrast(found: Mapping[Hashable, Any]) -> str:
+    from experiments.effects import excludes_zero
+
+    if found["n"] == 0:
+        return ""
+    star = "*" if excludes_zero(found["low"], found["high"]) else ""
+    return f"{_number(found['mean'])} [{_number(found['low'])}, {_number(found['high'])}]{star}"
+
+
+GAP = 3
+"""Blanks between two columns of a printed table."""
 
 
 def listing_json(rows: Iterable[Entry]) -> str:
@@ -283,15 +327,25 @@ def _add_row(table: Table, *cells: str) -> None:
 
 def _rendered(table: Table) -> str:
     """Return a rich table as text: colours on a terminal only, never narrower than it can be read."""
-    import sys
-
     from rich.console import Console
 
-    seen = sys.stdout is not None and not sys.stdout.closed and sys.stdout.isatty()
-    width = max(Console().width, LEAST_WIDTH) if seen else WIDTH_OF_A_FILE
     page = StringIO()
-    Console(file=page, width=width, force_terminal=seen, highlight=False).print(table)
+    Console(file=page, width=_width(), force_terminal=_seen(), highlight=False).print(table)
     return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
+
+
+def _seen() -> bool:
+    """Say whether what is printed goes to a terminal."""
+    import sys
+
+    return sys.stdout is not None and not sys.stdout.closed and sys.stdout.isatty()
+
+
+def _width() -> int:
+    """Return the columns that a table may take."""
+    from rich.console import Console
+
+    return max(Console().width, LEAST_WIDTH) if _seen() else WIDTH_OF_A_FILE
 
 
 LEAST_WIDTH = 80

@@ -19,6 +19,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.effects import differences, effects
 from experiments.experiment import REGIME_RESPONSES, Experiment, ExperimentFile, require_plot
 from experiments.progress import Mode, progress
 from experiments.runner import stream_tasks
@@ -300,6 +301,18 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
     labels |= {
         name: f"{name} ({MEASURES[name].unit})" if name in MEASURES else name for name in file.responses
     }
+    if kind == "differences":
+        return plots.difference_table(
+            differences(folder, experiment),
+            baseline=str(file.plot.baseline),
+            replications=file.replications,
+            labels=labels,
+            corner=labels[factors[0]],
+        )
+    if kind == "effects":
+        return plots.effect_forest(
+            effects(folder, experiment), chosen, replications=file.replications, labels=labels
+        )
     if kind == "phase":
         points = regimes(table, factors)
         intercept, slope = file.plot.line or (0.0, 0.0)
@@ -340,8 +353,14 @@ def picture(folder: Path, experiment: Experiment, kind: str | None = None) -> Fi
     return plots.response_with_intervals(rows, across, chosen, by="line", labels=labels)
 
 
-KINDS = ("response", "heat", "phase", "table")
+KINDS = ("response", "heat", "phase", "table", "differences", "effects")
 """Pictures of a sweep."""
+
+
+def contrasts(folder: Path, experiment: Experiment) -> pd.DataFrame | None:
+    """Return the table of contrasts that the experiment's picture shows: effects, differences, or none."""
+    made = {"differences": differences, "effects": effects}.get(experiment.file.plot.kind)
+    return None if made is None else made(folder, experiment)
 
 
 def experiment_of(folder: Path) -> Experiment:

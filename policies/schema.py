@@ -152,6 +152,7 @@ class EvidenceTable(SwitchTable):
     """What the evidence gate looks for beside lost constraints."""
 
     red_flag: bool = True
+    pins: bool = True
 
 
 class CoherenceTable(SwitchTable):
@@ -168,6 +169,7 @@ class BindingTable(SwitchTable):
     cap: int | Literal["none"] = 4
     imperative: bool = True
     rederive: bool = True
+    retain: bool = True
 
     @field_validator("cap")
     @classmethod

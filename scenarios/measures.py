@@ -279,6 +279,26 @@ def _coherence_cost(run: Run) -> Number:
     return run.rewrite_rows[-1].coherence_cost if run.rewrite_rows else None
 
 
+# --------------------------------------------------------------------------- composition
+
+
+def _gridlock_turn(run: Run) -> Number:
+    """Return the turn of the first attempt after the last commit, None where the last one committed."""
+    after: Number = None
+    for entry in run.rewrite_rows:
+        if entry.outcome in COMMITTED:
+            after = None
+        elif after is None:
+            after = float(entry.turn)
+    return after
+
+
+def _share_overflowed(run: Run) -> Number:
+    overflowed = run.summary["agents_overflowed"]
+    agents = 1 + max((row.agent for row in run.turn_rows), default=0)
+    return overflowed / agents if isinstance(overflowed, int) else None
+
+
 # --------------------------------------------------------------------------- binding (record 004)
 
 
@@ -360,6 +380,12 @@ MEASURES: dict[str, Measure] = {
     ),
     "compliance_gap": Measure("share of steps", "reported minus actual compliance", _compliance_gap),
     "active_instructions": Measure("count", "mean instructions in force at a step", _active),
+    "gridlock_turn": Measure(
+        "turn", "first attempt after the last commit: from it on, nothing was admissible", _gridlock_turn
+    ),
+    "share_overflowed": Measure(
+        "share of agents", "agents of a fleet whose request no longer fitted", _share_overflowed
+    ),
     "wrong": Measure(
         "count", "constraint violations, references broken at the end and stale obedience", _wrong
     ),

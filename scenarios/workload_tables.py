@@ -185,7 +185,7 @@ class ReferenceTable(Table):
     items: Annotated[int, Field(ge=1, le=10**4)] = 100
     tokens: Annotated[int, Field(ge=1, le=10**6)] = 300
     density: Share = 0.3
-    leaning: Literal["plan", "next"] = "plan"
+    leaning: Literal["plan", "web"] = "plan"
     rederive: Tokens = 950
     touched_share: Share = 1.0
 

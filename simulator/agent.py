@@ -129,6 +129,9 @@ class Agent:
             cited += span.cites
         if not cited and turn.step is None and not self.stepper.is_waiting:
             return 0.0
+        if len(turn.reply) > 1:  # parts of one reply lean on each other: what is being written is not missing
+            written = {span.id for span in turn.reply}
+            cited = tuple(identity for identity in cited if identity not in written)
         subgoal = turn.reply[0].subgoal if turn.reply else None
         return self.stepper.take(turn.step or NO_STEP, cited, subgoal)
 
@@ -304,6 +307,8 @@ class Agent:
 
     def _evict(self, tokens: int) -> None:
         """Remove the oldest evictable content, as the supervisor does it: out of band."""
+        if self.outcome is not None:  # of a fleet: nobody is there any more
+            return
         work = self.work
         spares = work.setting.supervisor.act == "spare"
         going: list[int] = []

@@ -28,7 +28,10 @@ class Snapshot(NamedTuple):
     immutable: frozenset[int]
     protected: frozenset[int]
     closed: frozenset[int]
+    finished: frozenset[int]
     cited_by: tuple[tuple[int, tuple[int, ...]], ...]
+    copies: tuple[tuple[int, int], ...]
+    binding: tuple[tuple[int, int], ...]
     totals: tuple[tuple[str, int], ...]
 
 
@@ -233,7 +236,10 @@ class Context:
             frozenset(self.immutable),
             frozenset(self.protected),
             frozenset(self.closed),
+            frozenset(self.finished),
             tuple(sorted(index.items())),
+            tuple(sorted((one, number) for one, number in self._copies.items() if number)),
+            tuple(sorted((one, number) for one, number in self._binding.items() if number)),
             tuple(sorted(totals.items())),
         )
 
@@ -258,7 +264,6 @@ class Context:
             ("dead tokens", self.dead_tokens, dead),
             ("tokens in doubt", self.doubt, sum(span.doubt for span in self)),
             ("constraints with force", self.bound, len({one for span in self for one in span.binds})),
-            ("copies", sum(self._copies.values()), sum(len(span.carries) for span in self)),
             *((f"{kind} tokens", self.by_kind[kind], by_kind[kind]) for kind in Kind),
             ("references cited", indexed.total(), references.total()),
         ):
@@ -266,6 +271,16 @@ class Context:
                 raise ValueError(f"the context says {kept} {name}, its spans say {counted}")
         if indexed != references:
             raise ValueError(f"the index has spans cited that are not: {sorted(indexed - references)[:5]}")
+        for name, index, found in (
+            ("copies", self._copies, Counter(one for span in self for one in span.carries)),
+            ("spans with force", self._binding, Counter(one for span in self for one in span.binds)),
+        ):
+            off = sorted(one for one in {*index, *found} if index.get(one, 0) != found[one])
+            if off:
+                one = off[0]
+                raise ValueError(
+                    f"the context says {index.get(one, 0)} {name} of {one}, its spans {found[one]}"
+                )
         return tokens
 
     def _count(self, span: Span) -> None:

@@ -140,7 +140,8 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
         return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
     freed = attempt.staged_saving()
     _size_tombstones(work, attempt)
-    attempt.measurement_bound = _measurement(work, context.tokens - freed)
+    left = attempt.tombstones_charged + attempt.tombstones_free
+    attempt.measurement_bound = _measurement(work, context.tokens - freed + left)
     touched = [
         span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected
     ]
@@ -352,6 +353,8 @@ def _size_tombstones(work: Workspace, attempt: Attempt) -> None:
 
 def _leave_tombstones(work: Workspace, attempt: Attempt) -> None:
     """Record what was dropped; where the record lives inside, it can never be rewritten."""
+    if work.terms.tombstones is None:
+        return
     reason = attempt.gauge.point.value
     work.ledger.tombstones += [Tombstone(one, work.turn, reason) for one in attempt.plan.tombstones]
     tokens = attempt.tombstones_charged + attempt.tombstones_free

@@ -93,7 +93,7 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
         passes=1 + max(span.passes for span in spans),
         origin=first.id if first.origin is None else first.origin,
         compressible=all(span.compressible for span in spans),
-        rederive=sum(work.cognition.recoverable.get(identity, 0) for identity in carries),
+        rederive=sum(span.rederive for span in spans),  # what survived is not to be seen in it
         doubt=work.setting.laws.evidence.doubt(sum(span.doubt for span in spans), read, tokens),
         carries=carries,
         binds=binds,
@@ -104,7 +104,7 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
 def _survivors(work: Workspace, spans: list[Span]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return whose evidence a summary still carries, and which constraints have force through it.
 
-    The losses of one attempt come together: they share its draw.
+    The losses of one attempt come together: they share its draws, one for the text and one for its force.
     """
     law = work.setting.laws.evidence
     carried: dict[int, int] = {}
@@ -115,6 +115,7 @@ def _survivors(work: Workspace, spans: list[Span]) -> tuple[tuple[int, ...], tup
             carried.setdefault(identity, span.passes)
     if law.retention < 1 or law.force < 1:
         shared = work.streams.normal("loss of a rewrite")[work.attempts]
+        shared_force = work.streams.normal("loss of force of a rewrite")[work.attempts]
         carried = {
             identity: passes
             for identity, passes in carried.items()
@@ -128,7 +129,7 @@ def _survivors(work: Workspace, spans: list[Span]) -> tuple[tuple[int, ...], tup
         and (
             law.force >= 1
             or law.survives(
-                shared,
+                shared_force,
                 work.streams.normal(f"loss of force at pass {span.passes}")[_place(constraint)],
                 forceful=True,
             )

@@ -50,8 +50,9 @@ def _of_one(agent: Agent) -> dict[str, object]:
     counts = dict.fromkeys(Outcome, 0)
     for entry in entries:
         counts[Outcome(entry.outcome)] += 1
-    leans = work.context.cites_anything
+    leans = work.context.cites_anything or cognition.dropped or accounts[Account.REDERIVED]
     steps = work.bindings.rows
+    instructs = steps or accounts[Account.INSTRUCTIONS]
     return {
         "turns": len(rows),
         "max_occupancy_pct": agent.max_occupancy_pct,
@@ -85,9 +86,9 @@ def _of_one(agent: Agent) -> dict[str, object]:
         "dangling_references": work.context.references()[1] if leans else None,
         "dropped_references": cognition.dropped if leans else None,
         "rederivation_tokens": accounts[Account.REDERIVED] if leans else None,
-        "instruction_tokens": accounts[Account.INSTRUCTIONS] if steps else None,
-        "instructions_written": work.bindings.written if steps else None,
-        "instructions_stopped": work.bindings.stopped if steps else None,
+        "instruction_tokens": accounts[Account.INSTRUCTIONS] if instructs else None,
+        "instructions_written": work.bindings.written if instructs else None,
+        "instructions_stopped": work.bindings.stopped if instructs else None,
         "reported_compliance": _share(steps, lambda row: row.quoted),
         "actual_compliance": _share(steps, lambda row: row.obeyed),
         "auditable_compliance": _share(steps, lambda row: row.obeyed and row.auditable),

@@ -58,16 +58,17 @@ class _Tag:
         self._quality = quality
         self._missed = streams.uniform(f"{name} tag missed")
         self._false = streams.uniform(f"{name} tag false")
-        self._owed = False
+        self._owed = 0
 
     def of(self, deserved: bool, place: int) -> bool:
         """Return the tag of the thing at this place, which deserves it or not."""
         if deserved:
             given = self._missed[place] < self._quality.recall
             if given and self._false[place] < self._quality.spill:
-                self._owed = True
+                self._owed += 1
             return given
-        false, self._owed = self._owed, False
+        false = self._owed > 0
+        self._owed -= false
         return false
 
 

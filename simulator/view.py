@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from simulator.context import Context
 from simulator.contracts import CheckPoint
-from simulator.spans import Kind, Provenance
+from simulator.spans import Kind, Provenance, Span
 
 
 class Gauge(NamedTuple):
@@ -89,6 +89,11 @@ def believed(tokens: int, counter_ratio: float) -> int:
     return tokens if counter_ratio == 1 else round(tokens * counter_ratio)
 
 
+def _states(span: Span) -> tuple[int, ...]:
+    """Return what a tagged span is known to state; one that nobody has classified states itself."""
+    return (span.binds or (span.id,)) if span.constraint else (span.id,)
+
+
 def look(
     context: Context,
     gauge: Gauge,
@@ -135,7 +140,7 @@ def look(
                 span.passes,
                 span.id in immutable or span.id in protected,
                 span.constraint,
-                () if span.constraint is False else span.binds or (span.id,),
+                () if span.constraint is False else _states(span),
                 span.rederive,
                 1.0 if judgement is None else judgement(len(items)),
             )

@@ -5,6 +5,7 @@ Pure functions over the `turns` and `rewrites` tables of a run (or of many, with
 package imports matplotlib: the command line does so only where a figure is asked for.
 """
 
+from experiments.plots.contrasts import difference_table, effect_forest
 from experiments.plots.costs import cost_against_occupancy
 from experiments.plots.heat import heat_table
 from experiments.plots.ledgers import ledger_of_one_rewrite, ledgers_side_by_side
@@ -21,6 +22,8 @@ __all__ = [
     "PolicyStyle",
     "believed_and_true_net",
     "cost_against_occupancy",
+    "difference_table",
+    "effect_forest",
     "heat_table",
     "ledger_of_one_rewrite",
     "ledgers_side_by_side",

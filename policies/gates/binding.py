@@ -99,12 +99,16 @@ class BindingGate(Gate):
         Refuse what is worded as a story.
     rederive : bool
         What is stale blocks until it is derived anew.
+    retain : bool
+        Plans leave instructions alone.
     """
 
     name = "binding"
 
-    def __init__(self, cap: int | None = 4, imperative: bool = True, rederive: bool = True) -> None:
-        self._cap, self._imperative, self._rederive = cap, imperative, rederive
+    def __init__(
+        self, cap: int | None = 4, imperative: bool = True, rederive: bool = True, retain: bool = True
+    ) -> None:
+        self._cap, self._imperative, self._rederive, self._retain = cap, imperative, rederive, retain
         self.begin()
 
     def begin(self) -> None:
@@ -115,7 +119,7 @@ class BindingGate(Gate):
 
     def spares(self, view: View) -> Collection[int]:
         """Return the ids of instructions: they are retired with a reason, never rewritten."""
-        return {item.id for item in view.items if item.kind is Kind.INSTRUCTION}
+        return {item.id for item in view.items if self._retain and item.kind is Kind.INSTRUCTION}
 
     def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
         """Take note of the instructions that the plan touches."""

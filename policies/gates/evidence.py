@@ -119,12 +119,14 @@ class EvidenceGate(Gate):
     ----------
     red_flag : bool
         Judge at turn start whether a smaller and surer working set can be trusted.
+    pins : bool
+        Keep constraints out of plans and ask for tombstones; False leaves only the red flag.
     """
 
     name = "evidence"
 
-    def __init__(self, red_flag: bool = True) -> None:
-        self._red_flag = red_flag
+    def __init__(self, red_flag: bool = True, pins: bool = True) -> None:
+        self._red_flag, self._pins = red_flag, pins
         self.begin()
 
     def begin(self) -> None:
@@ -133,7 +135,7 @@ class EvidenceGate(Gate):
 
     def spares(self, view: View) -> Collection[int]:
         """Return the ids of constraints and of what nobody has classified, the oldest copy of each."""
-        return {item.id for item in _pinned(view.items)}
+        return {item.id for item in _pinned(view.items)} if self._pins else ()
 
     def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
         """Take note of the constraints that the plan loses and of what it drops without a record."""
@@ -151,7 +153,7 @@ class EvidenceGate(Gate):
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Judge the plan that was weighed last."""
-        return ACCEPTED if self._evidence is None else preserve(self._evidence)
+        return preserve(self._evidence) if self._pins and self._evidence is not None else ACCEPTED
 
     def resume(self, vitals: Vitals) -> Verdict:
         """Judge the state at turn start, where the red flag is looked for."""

@@ -23,7 +23,8 @@ class ReferenceGround:
     items : how many.
     tokens : of each.
     density : probability that something leans on an item.
-    leaning : a `plan` of one token at the end leans on all of them, or each is leant on by the `next`.
+    leaning : a `plan` of one token at the end leans on them; in a `web`, each item that nothing leans
+        on leans on the nearest one before it that something does, too.
     rederive : tokens that it takes to recover an item.
     touched_share : probability that a step touches a reference after the first turn.
     """
@@ -38,19 +39,14 @@ class ReferenceGround:
     def initial(self, streams: Streams) -> Iterator[Span]:
         """Yield the items in order."""
         leant_on = self._leant_on(streams)
+        nearest: tuple[int, ...] = ()
         for identity in range(self.items):
-            before = identity - 1
-            chained = self.leaning == "next" and before >= 0 and leant_on[before]
-            yield Span(
-                identity,
-                Kind.TOOL_RESULT,
-                self.tokens,
-                cites=(before,) if chained else (),
-                rederive=self.rederive,
-            )
-        if self.leaning == "plan":
-            cites = tuple(identity for identity in range(self.items) if leant_on[identity])
-            yield Span(self.items, Kind.ASSISTANT, 1, provenance=Provenance.SELF, cites=cites)
+            if leant_on[identity]:
+                nearest = (identity,)
+            cites = nearest if self.leaning == "web" and not leant_on[identity] else ()
+            yield Span(identity, Kind.TOOL_RESULT, self.tokens, cites=cites, rederive=self.rederive)
+        plan = tuple(identity for identity in range(self.items) if leant_on[identity])
+        yield Span(self.items, Kind.ASSISTANT, 1, provenance=Provenance.SELF, cites=plan)
 
     def turns(self, streams: Streams) -> Iterator[Turn]:
         """Yield a turn without a step, then one for each item: it is touched, or nothing happens."""

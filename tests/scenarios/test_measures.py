@@ -207,7 +207,7 @@ CASES: list[tuple[str, Run, float | None]] = [
     ("confidence_change", run_of([surer(1, 0.5, 0.8), surer(2, 0.8, 0.7)]), 0.1),
     ("confidence_change", run_of(), None),
     ("confidence_and_size", surer_as_it_shrinks([900, 30, 20, 10], [0.0, 0.1, 0.2, 0.3], first=2), -1.0),
-    ("confidence_and_size", surer_as_it_shrinks([10, 20, 30], [0.2, 0.2, 0.2]), None),  # never moves
+    ("confidence_and_size", surer_as_it_shrinks([10, 20, 30], [0.25, 0.25, 0.25]), None),  # never moves
     ("confidence_and_size", run_of([], [0.0] * 3), None),
     ("constraints_lost", run_of(constraints_total=5, constraints_held=2), 3.0),
     ("constraints_lost", run_of(), None),

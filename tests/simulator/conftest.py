@@ -10,6 +10,7 @@ import pytest
 
 from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Turn, Verdict
 from simulator.plan import RewritePlan
+from simulator.questions import Amendment, Reliance, Vitals
 from simulator.spans import Kind, Span
 from simulator.streams import Streams
 from simulator.view import Gauge, View
@@ -40,6 +41,9 @@ class Scripted(Policy):
     propose_by: object = RewritePlan()
     judge_by: object = ACCEPTED
     learn_by: object = False
+    resume_by: object = ACCEPTED
+    amend_by: object = ACCEPTED
+    rely_by: object = ACCEPTED
 
     def __post_init__(self) -> None:
         self.begin(Brief(window=1))
@@ -50,6 +54,9 @@ class Scripted(Policy):
         self.views: list[View] = []
         self.proposals: list[Proposal] = []
         self.lessons: list[Lesson] = []
+        self.vitals: list[Vitals] = []
+        self.amendments: list[Amendment] = []
+        self.reliances: list[Reliance] = []
 
     def check(self, gauge: Gauge) -> bool:
         self.gauges.append(gauge)
@@ -69,6 +76,18 @@ class Scripted(Policy):
     def learn(self, lesson: Lesson) -> bool:
         self.lessons.append(lesson)
         return answer(self.learn_by, lesson)
+
+    def resume(self, vitals: Vitals) -> Verdict:
+        self.vitals.append(vitals)
+        return answer(self.resume_by, vitals)
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        self.amendments.append(amendment)
+        return answer(self.amend_by, amendment)
+
+    def rely(self, reliance: Reliance) -> Verdict:
+        self.reliances.append(reliance)
+        return answer(self.rely_by, reliance)
 
 
 def answer(given: Any, question: object) -> Any:

@@ -26,6 +26,9 @@ def spans(identity: int) -> st.SearchStrategy[Span]:
         subgoal=SUBGOALS,
         cites=st.lists(st.integers(0, 12), max_size=3, unique=True).map(tuple),
         needed=st.booleans(),
+        doubt=st.integers(0, 40),
+        carries=st.lists(st.integers(0, 12), max_size=2, unique=True).map(tuple),
+        binds=st.lists(st.integers(0, 5), max_size=2, unique=True).map(tuple),
     )
 
 
@@ -37,6 +40,7 @@ class AgainstAList(RuleBasedStateMachine):
         self.context = Context()
         self.model: list[Span] = []
         self.closed: set[int] = set()
+        self.finished: set[int] = set()
         self.immutable: set[int] = set()
         self.protected: set[int] = set()
         self.peak = 0
@@ -123,6 +127,11 @@ class AgainstAList(RuleBasedStateMachine):
         self.context.close(subgoal)
         self.closed.add(subgoal)
 
+    @rule(subgoal=st.integers(0, 3))
+    def finish(self, subgoal: int) -> None:
+        self.context.finished.add(subgoal)
+        self.finished.add(subgoal)
+
     @precondition(lambda self: self.model)
     @rule(data=st.data())
     def mark(self, data: st.DataObject) -> None:
@@ -172,6 +181,28 @@ class AgainstAList(RuleBasedStateMachine):
             assert sorted(self.context.cited_by(identity)) == sorted(citing)
 
     @invariant()
+    def evidence(self) -> None:
+        bound = {constraint for span in self.model for constraint in span.binds}
+        held = {one for span in self.model for one in (span.id, *span.carries)}
+        assert self.context.doubt == sum(span.doubt for span in self.model)
+        assert self.context.bound == len(bound)
+        assert {one for one in range(6) if self.context.binds(one)} == bound
+        assert {one for one in range(self.made + 13) if self.context.holds(one)} == held
+
+    @invariant()
+    def live_references(self) -> None:
+        held = {one for span in self.model for one in (span.id, *span.carries)}
+        live = [
+            antecedent
+            for span in self.model
+            if span.subgoal not in self.finished
+            for antecedent in span.cites
+        ]
+        holding = sum(antecedent in held for antecedent in live)
+        assert self.context.references() == (holding, len(live) - holding)
+        assert [self.context.leaning(one) for one in range(13)] == [live.count(one) for one in range(13)]
+
+    @invariant()
     def marks(self) -> None:
         assert self.context.immutable == self.immutable
         assert self.context.protected == self.protected
@@ -183,6 +214,7 @@ class AgainstAList(RuleBasedStateMachine):
             twin.append(span)
         for subgoal in self.closed:
             twin.close(subgoal)
+        twin.finished |= self.finished
         twin.immutable |= self.immutable
         twin.protected |= self.protected
         assert twin.snapshot() == self.context.snapshot()
@@ -214,8 +246,8 @@ def test_prefix_ends_before_the_first_of_the_spans(sizes: list[int], picked: set
 def context() -> Context:
     context = Context()
     context.append(Span(1, Kind.TOOL_RESULT, 100, subgoal=1, cites=(7,)))
-    context.append(Span(2, Kind.TOOL_RESULT, 50, subgoal=1, needed=True))
-    context.append(Span(3, Kind.ASSISTANT, 20, subgoal=2))
+    context.append(Span(2, Kind.TOOL_RESULT, 50, subgoal=1, needed=True, carries=(7, 8), doubt=5))
+    context.append(Span(3, Kind.ASSISTANT, 20, subgoal=2, carries=(8,), binds=(4, 5)))
     context.close(2)
     return context
 
@@ -223,7 +255,7 @@ def context() -> Context:
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [("tokens", 171), ("dead_tokens", 21)],
+    [("tokens", 171), ("dead_tokens", 21), ("doubt", 6), ("bound", 3)],
 )
 def test_recount_finds_a_total_that_is_off(context: Context, name: str, wrong: int) -> None:
     setattr(context, name, wrong)
@@ -257,6 +289,25 @@ def test_recount_finds_a_reference_that_the_index_lost(context: Context) -> None
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
+    "breaks",
+    [
+        lambda context: context._copies.pop(7),
+        lambda context: context._copies.update({9: 1}),
+        lambda context: context._copies.update({7: 2, 8: 1}),  # as many as there are, of the wrong ones
+        lambda context: context._binding.pop(4),
+        lambda context: context._binding.update({4: 2}),
+        lambda context: context._binding.update({4: 0, 6: 1}),
+    ],
+)
+def test_recount_finds_an_index_of_evidence_that_is_off(context: Context, breaks: object) -> None:
+    assert context.recount() == 170
+    breaks(context)  # type: ignore[operator]
+    with pytest.raises(ValueError, match=r"copies of|spans with force of"):
+        context.recount()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
     "change",
     [
         lambda context: context.append(Span(4, Kind.USER, 1)),
@@ -267,6 +318,11 @@ def test_recount_finds_a_reference_that_the_index_lost(context: Context) -> None
         lambda context: context.immutable.add(1),
         lambda context: context.protected.add(1),
         lambda context: context._cited_by[7].append(2),
+        lambda context: context.finished.add(1),
+        lambda context: context._copies.update({9: 1}),
+        lambda context: context._binding.update({9: 1}),
+        lambda context: setattr(context, "doubt", 6),
+        lambda context: setattr(context, "bound", 1),
     ],
 )
 def test_a_snapshot_tells_apart(context: Context, change: object) -> None:

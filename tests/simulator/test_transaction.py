@@ -231,6 +231,9 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[Span, ...], tuple[Operation, ...], se
             subgoal=draw(st.none() | st.integers(0, 2)),
             cites=tuple(draw(st.sets(st.integers(0, number), max_size=2))),
             needed=draw(st.booleans()),
+            doubt=draw(st.integers(0, 30)),
+            carries=tuple(draw(st.sets(st.integers(0, number + 3), max_size=2))),
+            binds=tuple(draw(st.sets(st.integers(0, 4), max_size=2))),
         )
         for identity in range(number)
     )

@@ -1,0 +1,183 @@
+"""What a factor does to a response, world by world: differences to a baseline, and factorial effects.
+
+In come the runs of a sweep; out come tables of means with 95% Student intervals over replications. The
+points of one replication share their world, so a contrast is taken inside each world and only then
+averaged: what the world does alike at all points falls out. Contrasts are those of the two-level
+factorial design (Box, Hunter and Hunter, Statistics for Experimenters, 2nd edition, chapter 5).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.experiment import Experiment, ExperimentFile, Factor, Value, require_plot
+from experiments.statistics import Interval, mean_interval, paired_difference
+from experiments.store import read_runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDING = 1e-12
+"""A contrast below this share of the largest response in its world is the rounding of sums: it is 0."""
+
+TIMES = " x "
+"""Between the factors of an interaction."""
+
+
+def differences(folder: Path, experiment: Experiment) -> pd.DataFrame:
+    """Return each level's paired differences to the baseline, for all responses of a sweep.
+
+    Columns are `level`, `response`, `mean`, `low`, `high` (of level - baseline in the same world), `n`
+    (pairs behind them), `failed` (pairs left out because a run of theirs failed) and `missing` (pairs
+    left out because a run has no such response, or is still to come).
+
+    Raises
+    ------
+    InputError
+        The folder is not a sweep's, or the experiment has no place for differences.
+    """
+    require_plot(experiment.file, "differences", f"{experiment.path}: plot")
+    return differences_of(read_runs(folder), experiment.file)
+
+
+def differences_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
+    """Return what `differences` does, from the rows of the runs themselves."""
+    import pandas as pd
+
+    (factor,) = file.factor
+    assert file.plot.baseline is not None
+    baseline = factor.labels.index(file.plot.baseline)
+    failed = _by_world(runs, file, runs["failure"].notna()) == 1
+    rows = []
+    for place, level in enumerate(factor.labels):
+        if place == baseline:
+            continue
+        lost = failed[:, place] | failed[:, baseline]
+        for response in file.responses:
+            grid = _by_world(runs, file, runs[response])
+            pairs = grid[:, [place, baseline]]
+            whole = ~np.isnan(pairs).any(axis=1)
+            found = _difference(*pairs[whole].T) if whole.any() else None
+            rows.append(
+                {
+                    "level": level,
+                    "response": response,
+                    **_columns(found),
+                    "failed": int(lost.sum()),
+                    "missing": int((~whole & ~lost).sum()),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def effects(folder: Path, experiment: Experiment) -> pd.DataFrame:
+    """Return the main effects and all interactions of a sweep's factors, for all its responses.
+
+    The effect of A is the mean response where A is at its second level minus that where it is at its
+    first. The interaction A x B is half of: the effect of A where B is at its second level, minus the
+    effect of A where B is at its first; so for higher ones, A x B x C being half the change of A x B
+    that C makes. All are thus contrasts of the 2^k points divided by 2^(k-1), and have the unit of the
+    response. A world counts for a response where all of its points have one.
+
+    Columns are `response`, `effect` (names of its factors), `order` (how many they are), `mean`, `low`,
+    `high` and `n` (worlds behind them); main effects first, factors in the order of the file.
+
+    Raises
+    ------
+    InputError
+        The folder is not a sweep's, or the experiment has no place for effects.
+    """
+    require_plot(experiment.file, "effects", f"{experiment.path}: plot")
+    return effects_of(read_runs(folder), experiment.file)
+
+
+def effects_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
+    """Return what `effects` does, from the rows of the runs themselves."""
+    import pandas as pd
+
+    places = range(len(file.factor))
+    points = 2 ** len(places)
+    rows = []
+    for response in file.responses:
+        grid = _by_world(runs, file, runs[response])
+        whole = ~np.isnan(grid.reshape(-1, points)).any(axis=1)
+        contrasts = factorial_contrasts(grid[whole]).reshape(-1, points)
+        for order in range(1, len(places) + 1):
+            for chosen in itertools.combinations(places, order):
+                own = contrasts[:, sum(points >> (place + 1) for place in chosen)]  # the last axis is fastest
+                rows.append(
+                    {
+                        "response": response,
+                        "effect": TIMES.join(file.factor[place].name for place in chosen),
+                        "order": order,
+                        **_columns(mean_interval(own) if own.size else None),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def factorial_contrasts(grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return all effects of a two-level factorial, world by world.
+
+    Parameters
+    ----------
+    grid : numpy.ndarray of float, shape (n, 2, ..., 2)
+        The responses of n worlds at the 2^k points of k factors, an axis a factor.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n, 2, ..., 2)
+        At index 1 of some axes and 0 of the others: the effect of those factors, as `effects` defines
+        it. At index 0 of all: twice the mean of the world.
+
+    Examples
+    --------
+    >>> factorial_contrasts(np.array([[[1.0, 2.0], [4.0, 9.0]]]))[0].tolist()
+    [[8.0, 3.0], [5.0, 2.0]]
+    """
+    found = grid
+    for axis in range(1, grid.ndim):
+        first, second = np.take(found, 0, axis), np.take(found, 1, axis)
+        found = np.stack([second + first, second - first], axis)
+    found = found / 2 ** (grid.ndim - 2)
+    points = tuple(range(1, grid.ndim))
+    largest = np.abs(grid).max(axis=points, keepdims=True, initial=0.0)
+    return np.where(np.abs(found) <= ROUNDING * largest, 0.0, found)
+
+
+def excludes_zero(low: float, high: float) -> bool:
+    """Say whether an interval lies on one side of 0; one without bounds does not."""
+    return bool(low > 0 or high < 0)
+
+
+def _difference(level: NDArray[np.float64], baseline: NDArray[np.float64]) -> Interval:
+    """Return the paired difference, where what differs by rounding alone does not differ."""
+    same = np.isclose(level, baseline, rtol=ROUNDING, atol=0.0)
+    return paired_difference(np.where(same, baseline, level), baseline)
+
+
+def _by_world(runs: pd.DataFrame, file: ExperimentFile, values: pd.Series) -> NDArray[np.float64]:
+    """Return one value a run as an array: an axis of replications, then one of levels a factor."""
+    shape = (file.replications, *(len(factor.labels) for factor in file.factor))
+    levels = [_places(runs[factor.name].tolist(), factor) for factor in file.factor]
+    grid = np.full(math.prod(shape), np.nan)
+    grid[np.ravel_multi_index((runs["replication"].to_numpy(dtype=int), *levels), shape)] = values
+    return grid.reshape(shape)
+
+
+def _places(values: Sequence[Value], factor: Factor) -> NDArray[np.int64]:
+    places = {label: place for place, label in enumerate(factor.labels)}
+    return np.array([places[value] for value in values], dtype=np.int64)
+
+
+def _columns(interval: Interval | None) -> dict[str, float | int | None]:
+    if interval is None:
+        return {"mean": None, "low": None, "high": None, "n": 0}
+    return {"mean": interval.estimate, "low": interval.low, "high": interval.high, "n": interval.n}
