@@ -282,6 +282,16 @@ def _coherence_cost(run: Run) -> Number:
 # --------------------------------------------------------------------------- composition
 
 
+def _per_hundred_turns(key: str) -> Callable[[Run], Number]:
+    """Return a measure: a count of the summary for each hundred turns that were lived through."""
+
+    def rate(run: Run) -> Number:
+        count = run.summary[key]
+        return 100 * count / len(run.turn_rows) if isinstance(count, int) and run.turn_rows else None
+
+    return rate
+
+
 def _gridlock_turn(run: Run) -> Number:
     """Return the turn of the first attempt after the last commit, None where the last one committed."""
     after: Number = None
@@ -380,6 +390,15 @@ MEASURES: dict[str, Measure] = {
     ),
     "compliance_gap": Measure("share of steps", "reported minus actual compliance", _compliance_gap),
     "active_instructions": Measure("count", "mean instructions in force at a step", _active),
+    "violations_per_100_turns": Measure(
+        "count", "constraint violations for each 100 turns", _per_hundred_turns("constraint_violations")
+    ),
+    "dangled_per_100_turns": Measure(
+        "count", "references broken at commits for each 100 turns", _per_hundred_turns("dangled_at_commit")
+    ),
+    "stale_per_100_turns": Measure(
+        "count", "stale obedience for each 100 turns", _per_hundred_turns("stale_obedience")
+    ),
     "gridlock_turn": Measure(
         "turn", "first attempt after the last commit: from it on, nothing was admissible", _gridlock_turn
     ),

@@ -76,7 +76,7 @@ def difference_table(
 
     A cell has the mean difference and its interval; a triangle points up where the interval lies above 0
     and down where it lies below. The first line says how many replications there are, the last ones what
-    the triangles mean and how many pairs are left out.
+    the triangles mean and how many pairs failed runs left out.
 
     Parameters
     ----------
@@ -232,21 +232,13 @@ def effect_forest(
     axes.set_xlabel(
         wrapped(f"Effect on {axis_label(response, labels)}, mean and 95% interval", 0.55 * width, 8)
     )
-    left_out = f", {replications - worlds} left out" if worlds < replications else ""
-    axes.set_title(
-        wrapped(
-            f"{_counted(worlds, 'replication')}{left_out}; second level less first, in the same world",
-            0.55 * width,
-            8,
-            weight="bold",
-        )
-    )
-    marks = [("o", "main effect"), ("s", "interaction")] if 0 < mains < len(own) else [("o", "main effect")]
-    legend_above(
-        figure,
-        [_handle(marker, GAIN, words) for marker, words in marks]
-        + [_handle("o", "white", "interval holds 0")],
-    )
+    counted = _counted(replications, "replication")
+    if worlds < replications:
+        counted = f"{worlds:,} of {counted}: in the others a run failed or has no value"
+    axes.set_title(wrapped(counted, 0.55 * width, 8, weight="bold"))
+    handles = [_handle("o", GAIN, GAIN, "main effect"), _handle("s", COST, COST, "interaction")]
+    shown = handles if mains < len(own) else handles[:1]
+    legend_above(figure, [*shown, _handle("o", MUTED, "white", "hollow: the interval holds 0")])
     return figure
 
 
@@ -287,14 +279,12 @@ def _notes(table: pd.DataFrame, width: float) -> list[str]:
         f"20 where there is no difference",
         width,
     )
-    left_out = [
-        words
-        for column, words in (("failed", "because a run failed"), ("missing", "for want of a value"))
-        if (count := int(table.groupby("level", sort=False)[column].max().sum()))
-        for words in [f"{_counted(count, 'pair')} {words}"]
-    ]
+    failed = int(table.groupby("level", sort=False)["failed"].max().sum())
+    left_out = [f"{_counted(failed, 'pair')} because a run failed"] if failed else []
+    if (table["missing"] > 0).any():
+        left_out.append("pairs of which a run has no value")
     if left_out:
-        notes += _paragraph(f"Left out, at most of any response: {'; '.join(left_out)}", width)
+        notes += _paragraph(f"Left out: {' and '.join(left_out)}", width)
     return notes
 
 
@@ -376,15 +366,13 @@ def _draw_effect(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
     )
 
 
-def _handle(marker: str, face: str, words: str) -> Line2D:
-    colour = COST if marker == "s" else GAIN
-    filled = "white" if face == "white" else colour
+def _handle(marker: str, colour: str, face: str, words: str) -> Line2D:
     return Line2D(
         [],
         [],
         color=colour,
         marker=marker,
-        markerfacecolor=filled,
+        markerfacecolor=face,
         linestyle="none",
         markersize=5,
         label=words,

@@ -191,6 +191,56 @@ def switches() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def gates_off(
+    responses: tuple[str, ...] = ("commits_without_gain", "usd", "max_occupancy_pct"),
+) -> pd.DataFrame:
+    """Differences with every kind of cell: above, below, holding 0, fewer pairs, unbounded, no value."""
+    cells = [
+        (12.5, 9.3, 15.7, 60),
+        (-0.00123, -0.00201, -0.00045, 60),
+        (0.4, -1.2, 2.0, 58),
+        (1250.0, 1100.0, 1400.0, 60),
+        (3.0, -np.inf, np.inf, 1),
+        (np.nan, np.nan, np.nan, 0),
+    ]
+    rows = []
+    for place, (level, response) in enumerate(itertools.product(("conservation", "binding"), responses)):
+        mean, low, high, pairs = cells[place % len(cells)]
+        rows.append(
+            {
+                "level": level,
+                "response": response,
+                "mean": mean,
+                "low": low,
+                "high": high,
+                "n": pairs,
+                "failed": 1 if level == "binding" else 0,
+                "missing": 59 - pairs if level == "binding" and pairs < 60 else 0,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def gate_effects(worlds: int = 40) -> pd.DataFrame:
+    names = ("conservation", "evidence", "coherence", "binding")
+    chosen = [group for order in (1, 2, 3) for group in itertools.combinations(names, order)]
+    rows = []
+    for place, group in enumerate(reversed(chosen)):  # the figure sorts them by order
+        mean = 0.1 * (place - 5)
+        rows.append(
+            {
+                "response": "overflowed",
+                "effect": " x ".join(group),
+                "order": len(group),
+                "mean": mean,
+                "low": mean - 0.15,
+                "high": mean + 0.15,
+                "n": worlds,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 TURNS, REWRITES = worlds(40)
 POLICIES = ("naive", "guarded", "gate-only", "hysteresis-only", "mine")
 SINGLE_TURNS, SINGLE_REWRITES = (table.drop(columns="replication") for table in worlds(1))
@@ -255,6 +305,18 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         width=plots.TWO_COLUMNS,
     ),
     "signatures": lambda: plots.signature_table(switches()),
+    "differences": lambda: plots.difference_table(
+        gates_off(), baseline="none", replications=60, corner="gate off"
+    ),
+    "differences-many": lambda: plots.difference_table(
+        gates_off(tuple(f"response_number_{number}" for number in range(12))),
+        baseline="none",
+        replications=60,
+    ),
+    "effects": lambda: plots.effect_forest(gate_effects(), "overflowed", replications=40),
+    "effects-fewer": lambda: plots.effect_forest(
+        gate_effects(31), "overflowed", replications=40, width=plots.ONE_COLUMN
+    ),
 }
 
 
@@ -908,6 +970,78 @@ def test_a_cell_given_twice_is_refused() -> None:
         plots.signature_table(pd.concat([table, table.head(1)]))
 
 
+# ------------------------------------------------------------------------------ contrasts
+
+MINUS, UP, DOWN = "\N{MINUS SIGN}", "\u25b2", "\u25bc"
+
+
+def test_differences_say_mean_interval_and_direction() -> None:
+    axes = FIGURES["differences"]().axes[0]
+    words = [text.get_text() for text in axes.texts]
+
+    assert words[0] == "60 replications; differences to 'none' in the same world: mean, and its 95% interval"
+    assert {
+        f"+12.5 {UP}",
+        "9.3 to 15.7",
+        f"{MINUS}0.00123 {DOWN}",
+        f"{MINUS}0.00201 to {MINUS}0.00045",
+    } <= set(words)
+    assert {"+0.4", f"{MINUS}1.2 to 2.0", "58 pairs", f"+1,250 {UP}", "1,100 to 1,400"} <= set(words)
+    assert {"+3", "1 pair", "\u2013", "0 pairs"} <= set(words)
+    assert "Left out: 1 pair because a run failed and pairs of which a run has no value" in words
+    assert len(axes.patches) == 3
+    marked = {text.get_text() for text in axes.texts if text.get_fontweight() == "bold"}
+    assert {f"+12.5 {UP}", f"{MINUS}0.00123 {DOWN}", f"+1,250 {UP}"} <= marked
+    assert "+0.4" not in marked
+
+
+def test_whole_differences_leave_nothing_out() -> None:
+    table = gates_off().head(3).assign(n=60)
+    words = [
+        text.get_text()
+        for text in plots.difference_table(table, baseline="none", replications=60).axes[0].texts
+    ]
+
+    assert not any("Left out" in line or "pair" in line for line in words)
+
+
+def test_a_forest_is_the_table() -> None:
+    axes = FIGURES["effects"]().axes[0]
+    table = gate_effects()
+    shown = table[table["order"] <= 2].sort_values("order", kind="stable")
+
+    assert [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()] == list(shown["effect"])
+    top, bottom = axes.get_ylim()[1], axes.get_ylim()[0]
+    assert top < 0 < bottom  # the first one stands highest
+    points = [line for line in axes.get_lines() if line.get_marker() in ("o", "s")]
+    assert [line.get_xdata()[0] for line in points] == list(shown["mean"])  # type: ignore[index]
+    assert [line.get_marker() for line in points] == ["o"] * 4 + ["s"] * 6
+    hollow = [line.get_markerfacecolor() == "white" for line in points]
+    assert hollow == [low <= 0 <= high for low, high in zip(shown["low"], shown["high"], strict=True)]
+    assert 0 < sum(hollow) < len(hollow)
+    ends = [bar.get_segments()[0][:, 0].tolist() for bar in axes.collections]
+    np.testing.assert_allclose(ends, shown[["low", "high"]].to_numpy())
+    assert any(list(line.get_xdata()) == [0, 0] for line in axes.get_lines())  # the line of no effect
+    assert axes.get_title(loc="left") == "40 replications"
+
+
+def test_a_forest_counts_the_worlds_that_are_left() -> None:
+    axes = FIGURES["effects-fewer"]().axes[0]
+
+    assert axes.get_title(loc="left").replace("\n", " ").startswith("31 of 40 replications:")
+
+
+def test_contrasts_without_values_or_given_twice_are_refused() -> None:
+    table = gate_effects()
+
+    with pytest.raises(InputError, match="every 'mean' is missing"):
+        plots.effect_forest(table.assign(mean=np.nan), "overflowed", replications=40)
+    with pytest.raises(InputError, match="given twice"):
+        plots.effect_forest(pd.concat([table, table]), "overflowed", replications=40)
+    with pytest.raises(InputError, match="'usd' of 'conservation' is given twice"):
+        plots.difference_table(pd.concat([gates_off(), gates_off()[1:2]]), baseline="none", replications=60)
+
+
 # ------------------------------------------------------------------------------ bad tables
 
 CALLS: dict[str, tuple[pd.DataFrame, str, Callable[[pd.DataFrame], Figure]]] = {
@@ -930,6 +1064,16 @@ CALLS: dict[str, tuple[pd.DataFrame, str, Callable[[pd.DataFrame], Figure]]] = {
     ),
     "heat": (two_factors(), "net", lambda table: plots.heat_table(table, "cap_tokens", "knee_pct", "net")),
     "signatures": (switches(), "passed", plots.signature_table),
+    "differences": (
+        gates_off(),
+        "low",
+        lambda table: plots.difference_table(table, baseline="none", replications=60),
+    ),
+    "effects": (
+        gate_effects(),
+        "order",
+        lambda table: plots.effect_forest(table, "overflowed", replications=40),
+    ),
 }
 
 
