@@ -203,7 +203,7 @@ def contrasts_table(contrasts: pd.DataFrame) -> str:
     rows = list(dict.fromkeys(name for name, _ in cells))
     responses = list(dict.fromkeys(name for _, name in cells))
     widths = [max(len(name), *(len(cells[key, name]) for key in rows)) + GAP for name in responses]
-    room = _width() - max(len(name) for name in rows)
+    room = _width() - max(len(name) for name in rows) - GAP
     title = "Effects" if row == "effect" else "Differences to the baseline"
     parts = []
     while responses:

@@ -194,11 +194,12 @@ class Context:
     def apply(self, replacements: Iterable[Replacement]) -> int:
         """Swap all staged operations in at once; return removed minus inserted tokens.
 
-        A replacement stands where the first of its sources stood. Raises KeyError, with the
-        context unchanged, when a source is gone.
+        A replacement stands where the first of its sources stood, or after the last thing that it
+        leans on, where that is later: causal order is kept. Raises KeyError, with the context
+        unchanged, when a source is gone.
         """
         staged = list(replacements)
-        at: dict[int, Span] = {}
+        at: dict[int, list[Span]] = {}
         going: set[int] = set()
         for replacement in staged:
             going.update(replacement.sources)
@@ -208,22 +209,31 @@ class Context:
         places = {identity: place for place, identity in enumerate(self._spans)} if staged else {}
         for replacement in staged:
             if replacement.span is not None:
-                at[min(replacement.sources, key=places.__getitem__)] = replacement.span
+                at.setdefault(self._stand(replacement, places, going), []).append(replacement.span)
         before = self.tokens
         kept = self._spans
         order: list[Span] = []
         for identity, span in kept.items():
-            if identity in at:
-                order.append(at[identity])
             if identity not in going:
                 order.append(span)
+            order.extend(at.get(identity, ()))
         for identity in going:
             self._discard(identity)
-        for span in at.values():
-            self._count(span)
+        for spans in at.values():
+            for span in spans:
+                self._count(span)
         self._spans = {span.id: span for span in order}
         self.version += 1
         return before - self.tokens
+
+    def _stand(self, replacement: Replacement, places: dict[int, int], going: set[int]) -> int:
+        """Return the id after whose place a replacement stands."""
+        first = min(replacement.sources, key=places.__getitem__)
+        span = replacement.span
+        if span is None or len(replacement.sources) == 1:
+            return first
+        leant_on = [one for one in span.cites if one in places and one not in going]
+        return max([first, *leant_on], key=places.__getitem__)
 
     def snapshot(self) -> Snapshot:
         """Return content, order, marks, index and totals, for comparison."""

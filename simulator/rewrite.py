@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeVar
 import simpy
 
 from simulator.cognition import OWN_RECORDS
-from simulator.contracts import Component, Lesson, MeasurementPlan, Placement, Proposal, Verdict
+from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal, Verdict
 from simulator.errors import RunFailed, told
-from simulator.ledger import Account, Outcome, RewriteEntry, Tombstone
+from simulator.ledger import Account, Outcome, RewriteEntry
 from simulator.plan import RewritePlan
 from simulator.provider import Purpose
 from simulator.spans import Kind, Provenance, Span
 from simulator.staging import checked_sources, stage
+from simulator.traces import coherence_cost, dangled, leave_tombstones, size_tombstones
 from simulator.view import Gauge, believed, look
 from simulator.workspace import Attempt, Workspace
 
@@ -139,7 +140,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     if gone:
         return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
     freed = attempt.staged_saving()
-    _size_tombstones(work, attempt)
+    size_tombstones(work, attempt)
     left = attempt.tombstones_charged + attempt.tombstones_free
     attempt.measurement_bound = _measurement(work, context.tokens - freed + left)
     touched = [
@@ -176,8 +177,8 @@ def commit(work: Workspace, attempt: Attempt) -> Ending | None:
         attempt.freed = context.apply(attempt.staged)
     work.ledger.post(Account.FREED, attempt.freed)
     if context.cites_anything:
-        attempt.dangled = _dangled(work, attempt)
-    _leave_tombstones(work, attempt)
+        attempt.dangled = dangled(work.context, attempt)
+    leave_tombstones(work, attempt)
     work.cognition.lose(attempt.summarised())
     work.requests_since_rewrite = 0
     return None
@@ -255,7 +256,7 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             replace_seconds=attempt.seconds.get("replace", 0.0),
             measure_seconds=attempt.seconds.get("measure", 0.0),
             dangled=attempt.dangled,
-            coherence_cost=_coherence_cost(work),
+            coherence_cost=coherence_cost(work),
             constraints_held=work.context.bound,
             confidence_before=attempt.confidence_before,
             confidence_after=work.confidence,
@@ -337,47 +338,6 @@ def _charged_bound(work: Workspace, attempt: Attempt) -> int:
     """Return what the measurement to come may write into the window and is charged to the rewrite."""
     charged = Component.MEASUREMENT in work.terms.charges and work.setting.charged_to == "window"
     return attempt.measurement_bound if charged else 0
-
-
-def _size_tombstones(work: Workspace, attempt: Attempt) -> None:
-    """Note what the tombstones of the plan will write into the window."""
-    terms = work.terms.tombstones
-    if terms is None or not attempt.plan.tombstones or work.setting.charged_to == "separate":
-        return
-    tokens = len(attempt.plan.tombstones) * terms.tokens
-    if terms.placement is Placement.INSIDE_CHARGED:
-        attempt.tombstones_charged = tokens
-    elif terms.placement is Placement.INSIDE_FREE:
-        attempt.tombstones_free = tokens
-
-
-def _leave_tombstones(work: Workspace, attempt: Attempt) -> None:
-    """Record what was dropped; where the record lives inside, it can never be rewritten."""
-    if work.terms.tombstones is None:
-        return
-    reason = attempt.gauge.point.value
-    work.ledger.tombstones += [Tombstone(one, work.turn, reason) for one in attempt.plan.tombstones]
-    tokens = attempt.tombstones_charged + attempt.tombstones_free
-    if not tokens:
-        return
-    record = Span(work.new_id(), Kind.TOMBSTONE, tokens, work.turn, Provenance.POLICY, content_class="prose")
-    work.context.append(record)
-    work.context.protected.add(record.id)
-    account = Account.REWRITE if attempt.tombstones_charged else Account.TOMBSTONES
-    work.ledger.post(account, tokens)
-
-
-def _dangled(work: Workspace, attempt: Attempt) -> int:
-    """Return the live references that this commit has broken."""
-    context = work.context
-    gone = {identity for span in attempt.sources for identity in (span.id, *span.carries)}
-    return sum(context.leaning(identity) for identity in gone if not context.holds(identity))
-
-
-def _coherence_cost(work: Workspace) -> float:
-    if not work.context.cites_anything:
-        return 0.0
-    return work.setting.laws.coherence.cost(*work.context.references())
 
 
 def _arrived(work: Workspace, attempt: Attempt) -> int:

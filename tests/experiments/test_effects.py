@@ -385,8 +385,10 @@ def test_a_table_has_no_contrasts(small_experiment: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.unit
-def test_the_printed_table_holds_every_effect_and_response() -> None:
-    responses = tuple(f"a_response_with_a_long_name_{number}" for number in range(9))
+@pytest.mark.parametrize("length", range(12, 60))
+def test_the_printed_table_holds_every_effect_and_response(length: int) -> None:
+    """Whatever the widths, no cell is folded."""
+    responses = tuple(f"{'a' * length}{number}" for number in range(9))
     file = switches("A", "B", replications=3, responses=responses)
     runs = made(file, lambda point, world: 1000.0 * bool(point["A"]) + world * bool(point["B"]))
     said = contrasts_table(effects_of(runs, file))

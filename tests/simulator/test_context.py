@@ -99,13 +99,19 @@ class AgainstAList(RuleBasedStateMachine):
         inserted = sum(replacement.span.tokens for replacement in staged if replacement.span)
 
         places = {span.id: place for place, span in enumerate(self.model)}
-        stands_at = {min(places[source] for source in one.sources): one.span for one in staged}
+        stands_after: dict[int, list[Span]] = {}
+        for one in staged:
+            place = min(places[source] for source in one.sources)
+            if one.span is not None and len(one.sources) > 1:  # causal order: after what it leans on
+                leant_on = [cited for cited in one.span.cites if cited in places and cited not in going]
+                place = max([place, *(places[cited] for cited in leant_on)])
+            if one.span is not None:
+                stands_after.setdefault(place, []).append(one.span)
         order = []
         for place, span in enumerate(self.model):
-            if stands_at.get(place) is not None:
-                order.append(stands_at[place])
             if span.id not in going:
                 order.append(span)
+            order.extend(stands_after.get(place, ()))
 
         assert self.context.apply(staged) == removed - inserted
         self.model = order

@@ -19,25 +19,46 @@ from simulator.contracts import (
     Brief,
     CheckPoint,
     Component,
+    Fingerprint,
+    InstructionTerms,
     Lesson,
     MeasurementPlan,
+    Placement,
     Policy,
     Proposal,
+    Step,
     Terms,
+    TombstoneTerms,
     Turn,
     Verdict,
 )
 from simulator.errors import RunFailed
-from simulator.laws import Laws, MeasurementLaw, QualityLaw, RationaleLaw, SummaryLaw
+from simulator.instructions import InstructionSpec, Topic
+from simulator.laws import (
+    BindingLaw,
+    CoherenceLaw,
+    EvidenceLaw,
+    Laws,
+    MeasurementLaw,
+    QualityLaw,
+    RationaleLaw,
+    SummaryLaw,
+)
 from simulator.ledger import COMMITTED, Account, RewriteEntry
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import ProviderSpec
+from simulator.questions import Amendment, Reliance, Vitals
+from simulator.recorder import EventRow
 from simulator.setting import Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
+from simulator.staging import FIXED
 from simulator.supervisor import SupervisorSpec
+from simulator.tagging import TagQuality, TagSpec
 from simulator.view import Gauge, View
-from simulator.world import WorldSpec
+from simulator.world import PremiseSpec, WorldSpec
+
+TOPICS = ("payload", "style")
 
 
 class Dice(Policy):
@@ -59,7 +80,7 @@ class Dice(Policy):
         return Verdict(self.dice.random() < 0.9, "dice")
 
     def propose(self, view: View) -> RewritePlan:
-        ids = [item.id for item in view.items if item.kind is not Kind.HEAD]
+        ids = [item.id for item in view.items if item.kind not in FIXED]
         self.dice.shuffle(ids)
         operations: list[Operation] = []
         while ids and self.dice.random() < 0.7:
@@ -71,13 +92,24 @@ class Dice(Policy):
             else:
                 one = ids.pop()
                 operations.append(Mask(one, self.dice.randint(0, 30)) if kind is Mask else kind(one))
-        return RewritePlan(tuple(operations), self.dice.randint(-50, 500))
+        evicted = [operation.id for operation in operations if isinstance(operation, Evict)]
+        recorded = tuple(one for one in evicted if self.dice.random() < 0.7)
+        return RewritePlan(tuple(operations), self.dice.randint(-50, 500), recorded)
 
     def judge(self, proposal: Proposal) -> Verdict:
         return Verdict(self.dice.random() < 0.8, "dice")
 
     def learn(self, lesson: Lesson) -> bool:
         return self.dice.random() < 0.3
+
+    def resume(self, vitals: Vitals) -> Verdict:
+        return Verdict(self.dice.random() < 0.95, "dice")
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        return Verdict(self.dice.random() < 0.6, "dice")
+
+    def rely(self, reliance: Reliance) -> Verdict:
+        return Verdict(self.dice.random() < 0.7, "dice")
 
 
 def some_terms(dice: random.Random) -> Terms:
@@ -96,6 +128,17 @@ def some_terms(dice: random.Random) -> Terms:
         retires=dice.random() < 0.7,
         retries=dice.randint(0, 2),
         endless_window=dice.random() < 0.2,
+        tombstones=dice.choice([None, *(TombstoneTerms(placement, 11) for placement in Placement)]),
+        red_flag=dice.random() < 0.5,
+        instructions=InstructionTerms(
+            edits=dice.random() < 0.8,
+            fingerprint=dice.choice(list(Fingerprint)),
+            diagnoses=dice.random() < 0.5,
+            monotonic=dice.random() < 0.5,
+            consolidates=dice.random() < 0.5,
+            emphatic=dice.random() < 0.5,
+            repeats_every=dice.choice([None, 1, 3]),
+        ),
     )
 
 
@@ -112,6 +155,19 @@ def some_laws(dice: random.Random) -> Laws:
             incompressible_ratio=1.4,
         ),
         MeasurementLaw(dice.choice([0, 0.05]), dice.choice([None, 70]), 9, 1e-3),
+        EvidenceLaw(dice.choice([0, 0.5, 1]), dice.choice([0, 0.5, 1]), dice.choice([0, 0.5, 1]), 0.5),
+        CoherenceLaw(dice.choice([0, 20]), dice.choice([0, 0.3])),
+        BindingLaw(
+            tokens=dice.choice([0, 7]),
+            obey=0.7,
+            kept_at_change=0.3,
+            midpoint=3,
+            urgent_share=0.5,
+            narrative_share=0.5,
+            failure_share=0.8,
+            rederive_tokens=5,
+            forge_share=0.5,
+        ),
     )
 
 
@@ -130,8 +186,22 @@ def some_workload(dice: random.Random, listed: type) -> object:
                 cites=tuple(dice.sample(range(20), dice.randint(0, 2))),
                 needed=dice.random() < 0.2,
                 compressible=dice.random() < 0.8,
+                rederive=dice.choice([0, 15, 60]),
+                doubt=dice.choice([0, 5]),
+                carries=tuple(dice.sample(range(20), dice.randint(0, 1))),
+                binds=tuple(dice.sample(range(20), dice.randint(0, 1))),
             )
             for _ in range(dice.randint(0, most))
+        )
+
+    def step() -> Step | None:
+        if dice.random() < 0.3:
+            return None
+        return Step(
+            governed=tuple(dice.sample(range(20), dice.randint(0, 2))),
+            touches=tuple(dice.sample(range(20), dice.randint(0, 2))),
+            claims=((dice.randrange(20), dice.randrange(20)),),
+            topics=tuple(dice.sample(TOPICS, dice.randint(0, 2))),
         )
 
     turns = tuple(
@@ -141,6 +211,7 @@ def some_workload(dice: random.Random, listed: type) -> object:
             dice.choice([0.0, 3.0]),
             dice.random() < 0.3,
             tuple(dice.sample(range(3), dice.randint(0, 1))),
+            step=step(),
         )
         for turn in range(1, dice.randint(1, 14) + 1)
     )
@@ -163,7 +234,17 @@ def some_setting(dice: random.Random, listed: type) -> Setting:
             constant=dice.random() < 0.5,
             evict_tokens=dice.choice([0, 100]),
         ),
-        world=WorldSpec(windows=dice.choice([(), ((3, 900),), ((2, 2_000), (5, 400)), ((4, 90),)])),
+        world=WorldSpec(
+            (PremiseSpec("schema", mean_interval=dice.choice([1.5, 4.0])),),
+            windows=dice.choice([(), ((3, 900),), ((2, 2_000), (5, 400)), ((4, 90),)]),
+        ),
+        instructions=InstructionSpec(
+            (Topic("payload", ("schema",), given=dice.random() < 0.5), Topic("style")),
+            dice.choice([None, "schema"]),
+            validator=dice.random() < 0.3,
+            accreted=dice.choice([0, 2]),
+        ),
+        tags=TagSpec(needed=TagQuality(dice.choice([0.5, 1.0]), 0.8)),
     )
 
 
@@ -172,6 +253,14 @@ def thrown(seed: int, listed: type, **changes: object) -> tuple[Setting, Run]:
     dice = random.Random(seed)
     setting = replace(some_setting(dice, listed), **changes)  # type: ignore[arg-type]
     return setting, simulate(setting, Dice(some_terms(dice), seed, dice.choice([0.3, 1.0])), seed)
+
+
+def initial_of(setting: Setting) -> int:
+    """Return the tokens before the first turn: head, instructions that stand, and what was there."""
+    spec = setting.instructions
+    standing = sum(topic.given + spec.accreted for topic in spec.topics)
+    tokens = setting.head + standing * setting.laws.binding.tokens
+    return tokens + sum(span.tokens for span in setting.workload.initial(None))  # type: ignore[arg-type]
 
 
 def must_hold(entry: RewriteEntry) -> None:
@@ -202,14 +291,22 @@ def must_follow_turn_by_turn(run: Run, initial: int) -> None:
     for row in run.turn_rows:
         entries = [entry for entry in run.rewrite_rows if entry.turn == row.turn]
         tokens += row.arrived_tokens - row.retired - row.out_of_band
-        tokens -= sum(entry.net for entry in entries)
+        tokens += sum(entry.tombstones - entry.net for entry in entries)
+        tokens += sum(event.tokens for event in run.event_rows if event.turn == row.turn and own(event))
         assert row.tokens == tokens
+
+
+def own(event: EventRow) -> bool:
+    """Whether an event is the agent bringing tokens into its window itself, between rewrites."""
+    return event.kind in {"rederived", "instruction", "stopped", "repeated"}
 
 
 def must_add_up(run: Run, initial: int) -> None:
     total, entries = run.summary, run.rewrite_rows
     arrived = sum(row.arrived_tokens for row in run.turn_rows)
     final = initial + arrived + total["rewrite_cost_tokens"] + total["measurement_cost_tokens"]
+    final += (total["rederivation_tokens"] or 0) + (total["instruction_tokens"] or 0)
+    final += sum(entry.tombstones for entry in entries)
     final -= total["tokens_freed"] + total["retired_tokens"] + total["out_of_band_tokens"]
     assert final == run.turn_rows[-1].tokens
     assert total["tokens_freed"] == sum(entry.freed for entry in entries)
@@ -243,7 +340,7 @@ seeds = st.integers(0, 2**32)
 @settings(max_examples=400)
 def test_every_token_is_accounted_for(listed: type, seed: int) -> None:
     setting, run = thrown(seed, listed)
-    initial = setting.head + sum(span.tokens for span in setting.workload.initial(None))  # type: ignore[arg-type]
+    initial = initial_of(setting)
     for entry in run.rewrite_rows:
         must_hold(entry)
     must_follow_turn_by_turn(run, initial)
@@ -256,7 +353,8 @@ def test_every_token_is_accounted_for(listed: type, seed: int) -> None:
 def test_a_separate_quota_never_enters_the_window(listed: type, seed: int) -> None:
     _, run = thrown(seed, listed, charged_to="separate")
     assert run.summary["rewrite_cost_tokens"] == run.summary["measurement_cost_tokens"] == 0
-    assert run.summary["retired_tokens"] == 0
+    retired = [event.tokens for event in run.event_rows if event.kind == "retired"]  # of instructions
+    assert run.summary["retired_tokens"] == sum(retired)
     assert all(entry.net == entry.freed for entry in run.rewrite_rows)
 
 
@@ -264,7 +362,7 @@ def test_a_separate_quota_never_enters_the_window(listed: type, seed: int) -> No
 def test_the_dice_reach_every_corner(listed: type) -> None:
     runs = [run for _, run in (thrown(seed, listed) for seed in range(400))]
     entries = [entry for run in runs for entry in run.rewrite_rows]
-    assert {run.outcome for run in runs} == {"horizon", "complete", "overflow", "dead"}
+    assert {run.outcome for run in runs} == {"horizon", "complete", "overflow", "dead", "halted"}
     assert {(entry.outcome, entry.stage) for entry in entries} == {
         ("committed", "settle"),
         ("committed_without_effect", "settle"),
@@ -278,6 +376,12 @@ def test_the_dice_reach_every_corner(listed: type) -> None:
     assert any(run.summary["retired_tokens"] for run in runs)
     assert any(entry.out_of_band_during for entry in entries)
     assert any("marks" in entry.reason for entry in entries)
+    assert any(entry.tombstones for entry in entries)
+    assert any(entry.dangled for entry in entries)
+    assert {event.kind for run in runs for event in run.event_rows} >= {
+        *("violation", "false claim", "dropped reference", "rederived", "halted"),
+        *("instruction", "unwritten", "repeated", "stopped", "validated", "retired", "broken", "failure"),
+    }
 
 
 # --------------------------------------------------------------------------- planted errors
