@@ -223,12 +223,28 @@ def _switches(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
     )
 
 
+def _confidence(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
+    from experiments import plots
+
+    turns = long_table(outcomes, "turns", _shown(scenario))
+    return None if turns.empty else plots.confidence_and_constraints(turns)
+
+
+def _compliance(scenario: Scenario, outcomes: Outcomes) -> Figure | None:
+    from experiments import plots
+
+    steps = long_table(outcomes, "obedience", _shown(scenario))
+    return None if steps.empty or steps["outside"].all() else plots.compliance_by_epoch(steps)
+
+
 PICTURES: dict[str, Callable[[Scenario, Outcomes], Figure | None]] = {
     "occupancy": _occupancy,
     "nets": _nets,
     "ledgers": _ledgers,
     "cost": _cost,
     "switches": _switches,
+    "confidence": _confidence,
+    "compliance": _compliance,
 }
 """Pictures by the name that a scenario file uses."""
 

@@ -32,7 +32,7 @@ from simulator.world import WorldSpec
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
-Figure = Literal["occupancy", "nets", "ledgers", "cost", "switches"]
+Figure = Literal["occupancy", "nets", "ledgers", "cost", "switches", "confidence", "compliance"]
 """Pictures that `reproduce` can draw of a scenario."""
 
 

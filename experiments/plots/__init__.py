@@ -9,6 +9,7 @@ from experiments.plots.contrasts import difference_table, effect_forest
 from experiments.plots.costs import cost_against_occupancy
 from experiments.plots.heat import heat_table
 from experiments.plots.ledgers import ledger_of_one_rewrite, ledgers_side_by_side
+from experiments.plots.minds import compliance_by_epoch, confidence_and_constraints
 from experiments.plots.nets import believed_and_true_net
 from experiments.plots.regimes import phase_diagram
 from experiments.plots.responses import response_with_intervals
@@ -21,6 +22,8 @@ __all__ = [
     "TWO_COLUMNS",
     "PolicyStyle",
     "believed_and_true_net",
+    "compliance_by_epoch",
+    "confidence_and_constraints",
     "cost_against_occupancy",
     "difference_table",
     "effect_forest",
