@@ -219,7 +219,7 @@ def sweep_command(
     from experiments import reports
     from experiments.experiment import load_experiment
     from experiments.plots import save_figure
-    from experiments.sweeping import picture, sweep, table_of
+    from experiments.sweeping import contrasts, picture, sweep, table_of
 
     loaded = load_experiment(experiment)
     folder = (Path("results") / loaded.name if output is None else output).absolute()
@@ -231,7 +231,10 @@ def sweep_command(
         raise
     path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
     table = table_of(folder, loaded)
-    _say(reports.table_json(table) if json else reports.sweep_table(table, path))
+    if json:
+        _say(reports.table_json(table))
+    else:
+        _say(reports.sweep_table(table, path, contrasts(folder, loaded)))
     if failures:
         print(f"{failures} runs failed; their rows say where and why", file=sys.stderr)
         raise typer.Exit(1)
@@ -240,7 +243,7 @@ def sweep_command(
 @app.command("plot")
 def plot_command(
     folder: Annotated[Path, typer.Argument(help="The folder of a sweep.")],
-    kind: Annotated[str, typer.Argument(help="response, heat, phase or table.")],
+    kind: Annotated[str, typer.Argument(help="response, heat, phase, table, differences or effects.")],
     output: Annotated[Path | None, typer.Option("--output", help="File; DIR/KIND.png by default.")] = None,
 ) -> None:
     """Draw one picture of a sweep's results."""

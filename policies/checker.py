@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.small_worlds import EMPTY, FLOOD, FULL, SEED, STRESS, VIEWS, with_other_truth
+from policies.small_worlds import EMPTY, FLOOD, FULL, INSTRUCTED, SEED, STRESS, VIEWS, with_other_truth
 from policies.witness import (
     ALL,
     INPUTS,
@@ -141,6 +141,33 @@ def _judges(subject: Subject) -> str:
 def _learns(subject: Subject) -> str:
     """Require True or False whatever the outcome that it learns of."""
     return f"expected True or False, saw it after {len(under_lens(subject, 'learn', VIEWS))} outcomes"
+
+
+def _resumes(subject: Subject) -> str:
+    """Require a verdict at turn start, the same of two fresh ones, and of a refusal that it says why."""
+    return _answered_alike(subject, "resume")
+
+
+def _amends(subject: Subject) -> str:
+    """Require a verdict on instructions to write, the same of two fresh ones, and of a refusal its reason."""
+    return _answered_alike(subject, "amend")
+
+
+def _relies(subject: Subject) -> str:
+    """Require a verdict on instructions to rely on, the same of two fresh ones, and of a refusal its reason."""
+    return _answered_alike(subject, "rely")
+
+
+def _answered_alike(subject: Subject, method: str) -> str:
+    """Ask one method in the world with instructions, twice."""
+    answers = [
+        [decision for decision in witness.decisions if decision.method == method]
+        for witness in (insisted(subject, subject.fresh(), INSTRUCTED, method) for _ in range(2))
+    ]
+    if not answers[0]:
+        raise Shortfall(f"expected {method} to be asked in world {INSTRUCTED.name!r}, saw no question")
+    _require_same(*answers, "on equal questions")
+    return f"expected verdicts, saw {len(answers[0])} of them, twice the same"
 
 
 def _leaves_inputs_alone(subject: Subject) -> str:
@@ -279,6 +306,9 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
     "propose": _proposes,
     "judge": _judges,
     "learn": _learns,
+    "resume": _resumes,
+    "amend": _amends,
+    "rely": _relies,
     "inputs unchanged": _leaves_inputs_alone,
     "deterministic": _is_deterministic,
     "begins anew": _begins_anew,

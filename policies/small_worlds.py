@@ -11,12 +11,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simulator.contracts import Turn
-from simulator.laws import Laws, MeasurementLaw, RationaleLaw, SummaryLaw
+from simulator.contracts import Step, Turn
+from simulator.instructions import InstructionSpec, Topic
+from simulator.laws import BindingLaw, Laws, MeasurementLaw, RationaleLaw, SummaryLaw
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Draws, Streams
 from simulator.supervisor import SupervisorSpec
+from simulator.world import PremiseSpec, WorldSpec
 
 FIRST_ARRIVAL = 10_000
 """Ids below it belong to the opening."""
@@ -41,12 +43,14 @@ class SmallWorkload:
     tokens : of a tool result, at the median; 0 brings nothing.
     spread : of the logarithm of sizes; 0 is a script to the token.
     compressible : hidden truth of every span.
+    topics : topics of instructions that the step of every turn comes under.
     """
 
     opening: int = 0
     tokens: int = 25
     spread: float = 0.0
     compressible: bool = True
+    topics: tuple[str, ...] = ()
 
     def initial(self, streams: Streams) -> Iterator[Span]:
         """Yield what stands in the window at the start; its pieces of work are numbered below 0."""
@@ -60,6 +64,7 @@ class SmallWorkload:
     def turns(self, streams: Streams) -> Iterator[Turn]:
         """Yield turns without end; each of the first closes one piece of work of the opening."""
         sizes = streams.normal("size")
+        step = Step(topics=self.topics) if self.topics else None
         turn = 0
         while True:
             turn += 1
@@ -70,7 +75,7 @@ class SmallWorkload:
             call = tuple(self._call(first, turn, goal, sizes)) if self.tokens else ()
             user = turn % USER_EVERY == 1
             message = (self._span(first + 4, Kind.USER, turn, None, sizes),) if user and call else ()
-            yield Turn((*message, *call[:3]), call[3:], 1.0, user, tuple(closes))
+            yield Turn((*message, *call[:3]), call[3:], 1.0, user, tuple(closes), step=step)
 
     def _call(self, first: int, turn: int, goal: int, sizes: Draws) -> Iterator[Span]:
         yield self._span(first, Kind.TOOL_CALL, turn, goal, sizes, pair=first)
@@ -152,6 +157,15 @@ VIEWS = (
     MARKED,
     _world("view with folds", SmallWorkload(opening=4), horizon=20),
 )
+INSTRUCTED = replace(
+    _world("instructions", SmallWorkload(opening=10, spread=0.6, topics=("payload", "order")), horizon=20),
+    laws=replace(LAWS, binding=BindingLaw(tokens=10, kept_at_change=0.0, failure_share=1.0)),
+    world=WorldSpec((PremiseSpec("schema", at=(3, 9, 15)), PremiseSpec("phase", at=(6, 12)))),
+    instructions=InstructionSpec(
+        (Topic("payload", ("schema",)), Topic("order", ("phase",))), phase="phase", accreted=1
+    ),
+)
+"""The agent has written instructions to itself, and fails as soon as their premises change."""
 SEED = 20_261_113
 
 

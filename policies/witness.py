@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from policies.faults import FAULTS
 from policies.loader import load_policy
-from policies.small_worlds import FULL, MARKED, SEED, STRESS
+from policies.small_worlds import FULL, INSTRUCTED, MARKED, SEED, STRESS
 from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Verdict
 from simulator.errors import RunFailed, told
 from simulator.ledger import Outcome
@@ -153,15 +153,26 @@ class Witness(Policy):
     def resume(self, vitals: Vitals) -> Verdict:
         """Ask whether to go on."""
         answer = self._ask("resume", self._policy.resume, vitals, ACCEPTED)
+        if self._lens == "resume":
+            for other in _other_vitals(vitals):
+                self._ask("resume", self._policy.resume, other, ACCEPTED)
         return ACCEPTED if self._insists else answer
 
     def amend(self, amendment: Amendment) -> Verdict:
         """Ask whether an instruction may be written."""
-        return self._ask("amend", self._policy.amend, amendment, ACCEPTED)
+        answer = self._ask("amend", self._policy.amend, amendment, ACCEPTED)
+        if self._lens == "amend":
+            for other in _other_amendments(amendment):
+                self._ask("amend", self._policy.amend, other, ACCEPTED)
+        return answer
 
     def rely(self, reliance: Reliance) -> Verdict:
         """Ask whether an instruction binds now."""
-        return self._ask("rely", self._policy.rely, reliance, ACCEPTED)
+        answer = self._ask("rely", self._policy.rely, reliance, ACCEPTED)
+        if self._lens == "rely":
+            for other in _other_reliances(reliance):
+                self._ask("rely", self._policy.rely, other, ACCEPTED)
+        return answer
 
     def _ask(
         self, method: str, call: Callable[[Question], Answer], question: Question, neutral: Answer
@@ -216,6 +227,39 @@ def _bad_figures(proposal: Proposal) -> tuple[Proposal, ...]:
     )
 
 
+def _other_vitals(vitals: Vitals) -> tuple[Vitals, ...]:
+    """Return what an agent may find of itself at turn start: smaller and surer, with a ledger and without."""
+    surer = Vitals(vitals.tokens, vitals.tokens + 1, confidence=0.9, confidence_before=0.5, ledger=None)
+    return (
+        surer,
+        surer._replace(ledger=0),
+        surer._replace(ledger=3),
+        surer._replace(confidence=0.5, confidence_before=0.9),
+        surer._replace(tokens_before=0),
+    )
+
+
+def _other_amendments(amendment: Amendment) -> tuple[Amendment, ...]:
+    """Return instructions of another wording, about nothing in particular, and of the next phase."""
+    return (
+        amendment._replace(narrative=True),
+        amendment._replace(premises=()),
+        amendment._replace(phase=amendment.phase + 1),
+    )
+
+
+def _other_reliances(reliance: Reliance) -> tuple[Reliance, ...]:
+    """Return what an instruction may show: no tag, one of this epoch, of another, and an empty one."""
+    live = dict(reliance.live)
+    return (
+        reliance._replace(written=None),
+        reliance._replace(written=live),
+        reliance._replace(written={name: version + 1 for name, version in live.items()}),
+        reliance._replace(written={}),
+        reliance._replace(written={}, live={}),
+    )
+
+
 def live(
     subject: Subject,
     policy: Policy,
@@ -250,6 +294,8 @@ def insisted(subject: Subject, policy: Policy, setting: Setting, lens: str = NOT
         terms = replace(
             terms, deliberates=True, immutable_this_turn=True, never_summarised=True, retires=False
         )
+    if setting is INSTRUCTED:
+        terms = replace(terms, red_flag=True, instructions=replace(terms.instructions, edits=True))
     return live(subject, policy, setting, terms=terms, insists=True, lens=lens)
 
 

@@ -228,6 +228,19 @@ def test_sweep_and_plot(command: Command, small_experiment: Path, tmp_path: Path
     assert (said.code, said.out) == (0, f"{tmp_path / 'heat.svg'}\n")
 
 
+def test_sweep_prints_its_effects(command: Command, small_experiment: Path, tmp_path: Path) -> None:
+    text = small_experiment.read_text()
+    small_experiment.write_text(text.replace('"phase"', '"effects"\nresponse = "overflowed"'))
+    folder = tmp_path / "out"
+    said = command("sweep", small_experiment, "--output", folder, "--workers", "1")
+    assert said.code == 0
+    assert "rationale x horizon" in said.out
+    rows = objects(command("sweep", small_experiment, "--output", folder, "--json").out)
+    assert len(rows) == 4 * 3  # the points alone
+    assert command("plot", folder, "effects").code == 0
+    assert_refused(command("plot", folder, "differences"), "shows 1 factor, not 2")
+
+
 def test_list(command: Command) -> None:
     said = command("list", "--json")
     rows = objects(said.out)

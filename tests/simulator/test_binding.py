@@ -156,6 +156,7 @@ def test_each_derivation_makes_the_next_change_weigh_less(lived: Lived) -> None:
                 accreted=MANY,
                 at=(2, 3, 4, 5)[: derived + 1],
                 seed=seed,
+                terms=InstructionTerms(fingerprint=Fingerprint.OUTSIDE),
                 rely_by=lambda one, derived=derived: (
                     accepts_fresh(one) if one.live["schema"] <= derived else Verdict(True, "")
                 ),
@@ -172,10 +173,7 @@ def test_each_derivation_makes_the_next_change_weigh_less(lived: Lived) -> None:
 @pytest.mark.unit
 def test_what_is_revoked_stays_so_until_it_is_derived_anew(lived: Lived) -> None:
     # 30 instructions inherited over two changes; in turn 7 all are stopped
-    policy_turns: list[int] = []
-
     def stops_late(reliance: Reliance) -> Verdict:
-        policy_turns.append(reliance.live["schema"])
         return (
             STALE if reliance.live["schema"] == 3 and reliance.written != reliance.live else Verdict(True, "")
         )
