@@ -74,10 +74,24 @@ def _told(entry: RewriteEntry, window: int) -> list[str]:
         f"after      {_tokens(entry.tokens_after)}, {entry.occupancy_after_pct:.2f}% of the window"
         + _meanwhile(entry)
     )
+    lines.extend(_of_the_mind(entry))
     if entry.outcome in COMMITTED and entry.believed_net > 0 >= entry.net:
         lines.append("so         the policy believes that it has gained; the window says that it has lost")
     elif entry.outcome not in COMMITTED:
         lines.append("so         the context is as it was, but for what was spent")
+    return lines
+
+
+def _of_the_mind(entry: RewriteEntry) -> list[str]:
+    """Return what the attempt did to references, confidence and constraints, where it did anything."""
+    lines = []
+    if entry.dangled:
+        lines.append(f"broke      {entry.dangled} live references: what they lean on is gone")
+    if entry.confidence_before != entry.confidence_after:
+        lines.append(
+            f"mind       confidence {entry.confidence_before:.3f} before, {entry.confidence_after:.3f} "
+            f"after; {entry.constraints_held} constraints have force"
+        )
     return lines
 
 

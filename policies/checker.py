@@ -154,26 +154,27 @@ def _amends(subject: Subject) -> str:
 
 
 def _relies(subject: Subject) -> str:
-    """Require a verdict on instructions to rely on, the same of two fresh ones, and of a refusal its reason."""
+    """Require a verdict on instructions at hand, the same of two fresh ones, and of a refusal its reason."""
     return _answered_alike(subject, "rely")
 
 
 def _answered_alike(subject: Subject, method: str) -> str:
     """Ask one method in the world with instructions, twice."""
-    answers = [
+    first, second = (
         [decision for decision in witness.decisions if decision.method == method]
         for witness in (insisted(subject, subject.fresh(), INSTRUCTED, method) for _ in range(2))
-    ]
-    if not answers[0]:
+    )
+    if not first:
         raise Shortfall(f"expected {method} to be asked in world {INSTRUCTED.name!r}, saw no question")
-    _require_same(*answers, "on equal questions")
-    return f"expected verdicts, saw {len(answers[0])} of them, twice the same"
+    _require_same(first, second, "on equal questions")
+    return f"expected verdicts, saw {len(first)} of them, twice the same"
 
 
 def _leaves_inputs_alone(subject: Subject) -> str:
     """Require that it changes nothing of what it is handed, nor its terms once declared."""
     policy = subject.fresh()
     seen = len(decisions_of(subject, policy, lens=INPUTS))
+    seen += len(insisted(subject, policy, INSTRUCTED, INPUTS).decisions)
     for declared, now, whose in zip(subject.declared, terms_of(policy), WHOSE_TERMS, strict=True):
         if now != declared:
             raise Shortfall(f"expected {whose} to stay {declared}, saw {now}")
@@ -201,12 +202,12 @@ def _is_deterministic(subject: Subject) -> str:
 
 
 def _begins_anew(subject: Subject) -> str:
-    """Require that nothing of an earlier run stays: one world, another, and the first again."""
+    """Require that nothing of an earlier run stays: two worlds, another, and the first two again."""
     policy = subject.fresh()
-    first_world, others = STRESS[:1], (STRESS[2],)
-    first = decisions_of(subject, policy, first_world)
+    worlds, others = (STRESS[0], INSTRUCTED), (STRESS[2],)
+    first = decisions_of(subject, policy, worlds)
     decisions_of(subject, policy, others)
-    return _require_same(first, decisions_of(subject, policy, first_world), "before and after another run")
+    return _require_same(first, decisions_of(subject, policy, worlds), "before and after another run")
 
 
 def _leaves_global_randomness_alone(subject: Subject) -> str:
@@ -291,8 +292,9 @@ def _until_paid(decisions: list[Decision]) -> list[Decision]:
 
 def _survives(subject: Subject) -> str:
     """Require that it lives through small worlds with the identities of the ledger unbroken."""
-    lives = [live(subject, subject.fresh(), setting, lens=ALL) for setting in STRESS]
-    ends = ", ".join(f"{life.outcome} ({setting.name})" for life, setting in zip(lives, STRESS, strict=True))
+    worlds = (*STRESS, INSTRUCTED)
+    lives = [live(subject, subject.fresh(), setting, lens=ALL) for setting in worlds]
+    ends = ", ".join(f"{life.outcome} ({setting.name})" for life, setting in zip(lives, worlds, strict=True))
     return f"expected runs that end with their books in order, saw {ends}"
 
 

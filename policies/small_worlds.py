@@ -159,13 +159,13 @@ VIEWS = (
 )
 INSTRUCTED = replace(
     _world("instructions", SmallWorkload(opening=10, spread=0.6, topics=("payload", "order")), horizon=20),
-    laws=replace(LAWS, binding=BindingLaw(tokens=10, kept_at_change=0.0, failure_share=1.0)),
+    laws=replace(LAWS, binding=BindingLaw(tokens=10, obey=0.5, kept_at_change=0.0, failure_share=1.0)),
     world=WorldSpec((PremiseSpec("schema", at=(3, 9, 15)), PremiseSpec("phase", at=(6, 12)))),
     instructions=InstructionSpec(
         (Topic("payload", ("schema",)), Topic("order", ("phase",))), phase="phase", accreted=1
     ),
 )
-"""The agent has written instructions to itself, and fails as soon as their premises change."""
+"""The agent has written instructions to itself, obeys every other time, and fails wherever it does not."""
 SEED = 20_261_113
 
 

@@ -199,6 +199,15 @@ def test_set_reaches_scenario_and_policies(command: Command) -> None:
     assert guarded["summary"]["rewrites_refused"] > 0
 
 
+def test_explain_tells_what_a_rewrite_did_to_references_and_to_the_mind(command: Command) -> None:
+    said = command("explain", "coherence-inversion-exact", "--policy", "inversion-naive").out
+    assert "broke      2 live references" in said
+    assert "mind" not in said  # nothing of it is in doubt
+    said = command("explain", "lossy-boundary-exact", "--policy", "salience-naive").out
+    assert "1 constraints have force" in said
+    assert "broke" not in said
+
+
 def test_explain(command: Command) -> None:
     said = command("explain", EXACT, "--policy", "naive")
     assert said.code == 0

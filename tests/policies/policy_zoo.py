@@ -14,6 +14,7 @@ import numpy as np
 from simulator.contracts import ACCEPTED, Brief, CheckPoint, Lesson, Policy, Proposal, Terms, Verdict
 from simulator.ledger import Account
 from simulator.plan import Evict, Fold, Mask, RewritePlan, Summarise
+from simulator.questions import Amendment, Reliance, Vitals
 from simulator.spans import Kind
 from simulator.view import Gauge, Item, View
 
@@ -101,6 +102,37 @@ class RaisesInLearn(Sound):
         raise LookupError("no learn")
 
 
+class RaisesInResume(Sound):
+    def resume(self, vitals: Vitals) -> Verdict:
+        raise LookupError("no resume")
+
+
+class RaisesWithoutALedger(Sound):
+    def resume(self, vitals: Vitals) -> Verdict:
+        return ACCEPTED if vitals.ledger is not None and vitals.ledger >= 0 else {}["ledger"]
+
+
+class RaisesInAmend(Sound):
+    def amend(self, amendment: Amendment) -> Verdict:
+        raise LookupError("no amend")
+
+
+class RaisesOnAStory(Sound):
+    def amend(self, amendment: Amendment) -> Verdict:
+        assert not amendment.narrative, "no stories"
+        return ACCEPTED
+
+
+class RaisesInRely(Sound):
+    def rely(self, reliance: Reliance) -> Verdict:
+        raise LookupError("no rely")
+
+
+class RaisesWithoutATag(Sound):
+    def rely(self, reliance: Reliance) -> Verdict:
+        return Verdict(len(reliance.written) > 0, "tagged with nothing")  # type: ignore[arg-type]
+
+
 class RaisesOnConflict(Sound):
     def learn(self, lesson: Lesson) -> bool:
         return {"committed": False, "refused": True}.get(lesson.outcome, False) or lesson.outcome[40] == "x"
@@ -152,6 +184,55 @@ class AdmitsWithTrue(Sound):
 class RefusesWithoutReason(Sound):
     def admit(self, gauge: Gauge) -> Verdict:
         return Verdict(False, "")
+
+
+class ResumesWithTrue(Sound):
+    def resume(self, vitals: Vitals) -> Verdict:
+        return True  # type: ignore[return-value]
+
+
+class HaltsWithoutReason(Sound):
+    def resume(self, vitals: Vitals) -> Verdict:
+        return Verdict(vitals.tokens >= vitals.tokens_before, "")
+
+
+class AmendsWithoutReason(Sound):
+    def amend(self, amendment: Amendment) -> Verdict:
+        return Verdict(not amendment.narrative, "")
+
+
+class ReliesWithNone(Sound):
+    def rely(self, reliance: Reliance) -> Verdict:
+        return None  # type: ignore[return-value]
+
+
+class AmendsByTurns(Sound):
+    """One of two policies says no: what the class knows outlives each of them."""
+
+    made = itertools.count()
+
+    def __init__(self) -> None:
+        self.says = next(self.made) % 2 == 0
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        return Verdict(self.says, "it is the other one's turn")
+
+
+class AmendsLessEachRun(Sound):
+    """Sound but for what it has written in earlier runs, which it does not forget."""
+
+    def __init__(self) -> None:
+        self.written = 0
+
+    def amend(self, amendment: Amendment) -> Verdict:
+        self.written += 1
+        return Verdict(self.written < 8, "enough is written")
+
+
+class ForgesItsTag(Sound):
+    def rely(self, reliance: Reliance) -> Verdict:
+        reliance.live.clear()  # type: ignore[attr-defined]
+        return ACCEPTED
 
 
 class JudgesWithNone(Sound):

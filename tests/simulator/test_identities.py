@@ -49,7 +49,7 @@ from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import ProviderSpec
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.recorder import EventRow
-from simulator.setting import Setting
+from simulator.setting import FleetSpec, Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
 from simulator.staging import FIXED
@@ -308,7 +308,7 @@ def must_add_up(run: Run, initial: int) -> None:
     final += (total["rederivation_tokens"] or 0) + (total["instruction_tokens"] or 0)
     final += sum(entry.tombstones for entry in entries)
     final -= total["tokens_freed"] + total["retired_tokens"] + total["out_of_band_tokens"]
-    assert final == run.turn_rows[-1].tokens
+    assert final == sum({row.agent: row.tokens for row in run.turn_rows}.values())
     assert total["tokens_freed"] == sum(entry.freed for entry in entries)
     assert total["rewrite_cost_tokens"] == sum(entry.rewrite_cost for entry in entries)
     assert total["measurement_cost_tokens"] == sum(entry.measurement_cost for entry in entries)
@@ -346,6 +346,26 @@ def test_every_token_is_accounted_for(listed: type, seed: int) -> None:
     must_follow_turn_by_turn(run, initial)
     must_add_up(run, initial)
     must_move_forward(run)
+
+
+@pytest.mark.property
+@given(seeds)
+def test_each_agent_of_a_fleet_accounts_for_its_own(listed: type, seed: int) -> None:
+    agents = 3
+    setting, run = thrown(seed, listed, fleet=FleetSpec(agents, blocks=bool(seed % 2)))
+    initial = initial_of(setting)
+    for entry in run.rewrite_rows:
+        must_hold(entry)
+    for one in range(agents):
+        part = replace(
+            run,
+            turn_rows=[row for row in run.turn_rows if row.agent == one],
+            rewrite_rows=[row for row in run.rewrite_rows if row.agent == one],
+            event_rows=[row for row in run.event_rows if row.agent == one],
+        )
+        must_follow_turn_by_turn(part, initial)
+        must_move_forward(part)
+    must_add_up(run, agents * initial)
 
 
 @pytest.mark.property
