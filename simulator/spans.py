@@ -42,8 +42,8 @@ class Span(NamedTuple):
 
     Visible to a policy: identity, kind, provenance, birth, subgoal, pair, citations, class, what it
     would cost to recover, the believed tags. Hidden: the true `tokens` (a policy sees its
-    counter's) and all from `compressible` on. A tag is what a classifier said when the span came
-    in; the truth behind it is what later steps do.
+    counter's), `compressible`, `doubt`, `carries` and `binds`. A tag is what a classifier said when
+    the span came in; the truth behind it is what later steps do.
 
     Attributes
     ----------
@@ -61,6 +61,7 @@ class Span(NamedTuple):
     constraint : tag: it states a constraint; None where nobody has said, which counts as one.
     rederive : tokens that it takes to recover what it holds, once it is gone.
     doubt : tokens of it that are caveats and contradictions.
+    replaces : ids of what a summary was put in the place of.
     carries : ids of other spans whose evidence stands in this one too.
     binds : ids of the constraints and instructions that have force through this span.
     """
@@ -81,5 +82,6 @@ class Span(NamedTuple):
     constraint: bool | None = False
     rederive: int = 0
     doubt: int = 0
+    replaces: tuple[int, ...] = ()
     carries: tuple[int, ...] = ()
     binds: tuple[int, ...] = ()

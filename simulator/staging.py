@@ -66,7 +66,9 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
             tokens=operation.tokens,
             provenance=Provenance.DERIVED,
             constraint=False,
+            rederive=0,
             doubt=0,
+            replaces=(),
             carries=(),
             binds=(),
         )
@@ -93,6 +95,13 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
         passes=1 + max(span.passes for span in spans),
         origin=first.id if first.origin is None else first.origin,
         compressible=all(span.compressible for span in spans),
+        replaces=tuple(
+            dict.fromkeys(
+                identity
+                for span in spans
+                for identity in ((span.id, *span.replaces) if span.id >= 0 else span.replaces)
+            )
+        ),
         rederive=sum(span.rederive for span in spans),  # what survived is not to be seen in it
         doubt=work.setting.laws.evidence.doubt(sum(span.doubt for span in spans), read, tokens),
         carries=carries,

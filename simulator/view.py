@@ -43,8 +43,10 @@ class Item(NamedTuple):
 
     `tokens` is the policy's own count; `constraint` is a tag, None where nobody has said; `states` are
     the ids of the constraints that it states, its own where nobody has said; `rederive` are the tokens
-    that it takes to recover what it holds. `judgement` is the factor by which the model misjudges what
-    this item would save, 1 for a sound mind: a part of the belief, as a policy of one's own may see.
+    that it takes to recover what it holds; `replaces` are the ids of what a summary was put in the
+    place of, whether or not it kept their evidence. `judgement` is the factor by which the model
+    misjudges what this item would save, 1 for a sound mind: a part of the belief, as a policy of one's
+    own may see.
     """
 
     id: int
@@ -64,6 +66,7 @@ class Item(NamedTuple):
     constraint: bool | None = False
     states: tuple[int, ...] = ()
     rederive: int = 0
+    replaces: tuple[int, ...] = ()
     judgement: float = 1.0
 
 
@@ -142,6 +145,7 @@ def look(
                 span.constraint,
                 () if span.constraint is False else _states(span),
                 span.rederive,
+                span.replaces,
                 1.0 if judgement is None else judgement(len(items)),
             )
         )

@@ -104,6 +104,8 @@ target=1200 R=0.40 best coherent size 1770: evict what is dead or escalate
 class References(NamedTuple):
     """The live references of a view: for each antecedent, the ids of the items that cite it.
 
+    A summary is the antecedent of what cites anything that it was put in the place of.
+
     An item that will be cited, with its subgoal not dead, is leaned on by what is still to come:
     None stands for that.
     """
@@ -129,14 +131,16 @@ def live_references(view: View) -> References:
     ----------
     view : View
     """
-    present = {item.id for item in view.items}
+    homes = {identity: item.id for item in view.items for identity in item.replaces}
+    homes |= {item.id: item.id for item in view.items}
     citing: dict[int, list[int | None]] = {}
     for item in view.items:
         if item.dead:
             continue
         for antecedent in dict.fromkeys(item.cites):
-            if antecedent in present and antecedent != item.id:
-                citing.setdefault(antecedent, []).append(item.id)
+            home = homes.get(antecedent, item.id)
+            if home != item.id:
+                citing.setdefault(home, []).append(item.id)
         if item.needed:
             citing.setdefault(item.id, []).append(None)
     return References(len(view.items), {antecedent: tuple(ids) for antecedent, ids in citing.items()})
@@ -191,7 +195,7 @@ class CoherenceGate(Gate):
                     dead += item.tokens
                     dead_left += 0 if item.id in removed else item.tokens
                 continue
-            cost = item.rederive if self._is_dear(item) else 0
+            cost = item.rederive // max(1, len(item.replaces)) if self._is_dear(item) else 0
             costly += len(citing) if cost else 0
             # a reference goes with the item that makes it
             broken = sum(one not in gone for one in citing) if item.id in removed else 0

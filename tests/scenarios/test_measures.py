@@ -55,6 +55,7 @@ NOTHING = dict.fromkeys(
     (
         *("constraints_total", "constraints_held", "constraint_violations", "dangling_references"),
         *("rederivation_tokens", "reported_compliance", "actual_compliance", "stale_obedience"),
+        *("dangled_at_commit", "agents_overflowed"),
     )
 )
 """The summary of a run that exercises nothing, as far as measures read it."""
@@ -78,6 +79,11 @@ def run_of(
 
 def turn_of(turn: int, **said: Any) -> TurnRow:
     return TurnRow(**{**dict.fromkeys(TurnRow._fields, 0), "turn": turn, **said})
+
+
+def fleet_of(agents: int, **summary: object) -> Run:
+    rows = [turn_of(turn, agent=agent) for agent in range(agents) for turn in (1, 2)]
+    return Run("overflow", {**NOTHING, **summary}, {}, rows, [], [])
 
 
 def step(**said: Any) -> ObedienceRow:
@@ -240,6 +246,18 @@ CASES: list[tuple[str, Run, float | None]] = [
     ("wrong", run_of(constraint_violations=2, dangling_references=1, stale_obedience=4), 7.0),
     ("wrong", run_of(dangling_references=1), 1.0),
     ("wrong", run_of(), None),
+    ("violations_per_100_turns", run_of([], [0.0] * 8, constraint_violations=2), 25.0),
+    ("violations_per_100_turns", run_of([], [0.0] * 8), None),
+    ("dangled_per_100_turns", run_of([], [0.0] * 4, dangled_at_commit=1), 25.0),
+    ("dangled_per_100_turns", run_of(dangled_at_commit=1), None),  # without a turn
+    ("stale_per_100_turns", run_of([], [0.0] * 5, stale_obedience=0), 0.0),
+    ("stale_per_100_turns", run_of([], [0.0] * 5), None),
+    ("gridlock_turn", run_of([attempt(1), refused(2), attempt(4), refused(6), refused(9)]), 6.0),
+    ("gridlock_turn", run_of([refused(2), refused(3)]), 2.0),  # never got through at all
+    ("gridlock_turn", run_of([refused(2), attempt(3)]), None),
+    ("gridlock_turn", run_of(), None),
+    ("share_overflowed", fleet_of(4, agents_overflowed=1), 0.25),
+    ("share_overflowed", run_of(), None),
 ]
 
 

@@ -267,6 +267,22 @@ def test_what_takes_a_place_never_has_the_tag_of_a_constraint(
 
 
 @pytest.mark.contract
+@pytest.mark.parametrize("retention", [0, 0.5, 1])
+def test_a_summary_names_what_it_replaced_whether_or_not_it_kept_it(
+    workspace: Callable, retention: float
+) -> None:
+    work = workspace(EvidenceLaw(retention), *map(constraint, (1, 2, 3)))
+    first = stage(work, Fold((1, 2)))
+    work.context.apply([first])
+    assert first.span is not None
+    assert first.span.replaces == (1, 2)
+    assert staged(work, Fold((3, first.span.id)), attempt=2).replaces == (3, 1, 2)
+    # of what was masked there is nothing left to lean on or to recover
+    placeholder = staged(work, Mask(first.span.id, 5))
+    assert (placeholder.replaces, placeholder.rederive) == ((), 0)
+
+
+@pytest.mark.contract
 def test_what_it_takes_to_recover_a_summary_does_not_tell_what_survived(workspace: Callable) -> None:
     def shown(retention: float) -> int:
         spans = constraint(1, rederive=950), constraint(2, rederive=50)

@@ -13,7 +13,7 @@ from scenarios import load_scenario
 from simulator.context import Context
 from simulator.contracts import CheckPoint, Policy
 from simulator.setting import Setting
-from simulator.simulation import simulate
+from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
 from simulator.view import Gauge, Item, believed, look
 
@@ -51,14 +51,39 @@ def context_of(listed: list[Span]) -> Context:
     return context
 
 
+ids = st.lists(st.integers(0, 20), max_size=3).map(tuple)
+truths = st.tuples(st.booleans(), st.none() | st.integers(0, 99), st.integers(0, 50), ids, ids)
+
+
 @pytest.mark.property
-@given(spans, st.lists(st.tuples(st.booleans(), st.none() | st.integers(0, 99)), min_size=12, max_size=12))
-def test_other_hidden_truth_gives_the_same_view(listed: list[Span], truths: list[tuple]) -> None:
+@given(spans, st.sampled_from([False, None]), st.lists(truths, min_size=12, max_size=12))
+def test_other_hidden_truth_gives_the_same_view(
+    listed: list[Span], tag: bool | None, other_truths: list[tuple]
+) -> None:
+    listed = [span._replace(constraint=tag) for span in listed]
     other = [
-        span._replace(compressible=dense, origin=origin)
-        for span, (dense, origin) in zip(listed, truths, strict=False)
+        span._replace(compressible=dense, origin=origin, doubt=doubt, carries=carries, binds=binds)
+        for span, (dense, origin, doubt, carries, binds) in zip(listed, other_truths, strict=False)
     ]
     assert look(context_of(other), GAUGE) == look(context_of(listed), GAUGE)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("tag", "binds", "states"),
+    [
+        (True, (7,), (7,)),  # a constraint of its own, or one stated again
+        (True, (), (0,)),  # a false tag looks like a constraint of its own
+        (None, (7,), (0,)),  # where nobody has said, nobody knows that it was stated before
+        (None, (), (0,)),
+        (False, (7,), ()),  # a tag that was missed
+    ],
+)
+def test_a_span_states_what_its_tag_lets_be_known(
+    tag: bool | None, binds: tuple[int, ...], states: tuple[int, ...]
+) -> None:
+    (item,) = look(context_of([Span(0, Kind.USER, 9, constraint=tag, binds=binds)]), GAUGE).items
+    assert (item.constraint, item.states) == (tag, states)
 
 
 @pytest.mark.property
@@ -123,6 +148,15 @@ class Watched(Policy):
     def learn(self, lesson: object) -> bool:
         return self._kept("learn", lesson)  # type: ignore[return-value]
 
+    def resume(self, vitals: object) -> object:  # type: ignore[override]
+        return self._kept("resume", vitals)
+
+    def amend(self, amendment: object) -> object:  # type: ignore[override]
+        return self._kept("amend", amendment)
+
+    def rely(self, reliance: object) -> object:  # type: ignore[override]
+        return self._kept("rely", reliance)
+
 
 def up_to_first_plan(log: list[tuple[str, object, object]]) -> list[tuple[str, object, object]]:
     methods = [method for method, _, _ in log]
@@ -140,6 +174,66 @@ def test_decisions_do_not_move_until_the_truth_has_shown_itself(name: str) -> No
         logs.append(policy.log)
     assert up_to_first_plan(logs[0]) == up_to_first_plan(logs[1])
     assert logs[0] != logs[1]  # the truth was really another: it shows in what was staged
+
+
+def watched(scenario: str, name: str, said: dict[str, object]) -> tuple[list[tuple], Run]:
+    policy = Watched(load_policy(name))
+    run = simulate(load_scenario(scenario, said).setting(), policy, 5)
+    return policy.log, run
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("name", ["naive", "salience-naive", "ungated", "evidence-only", "guarded"])
+def test_decisions_do_not_move_with_what_summaries_have_lost(name: str) -> None:
+    said: dict[str, object] = {"run.horizon": 150, "supervisor.act": "oldest"}  # who spares, knows the truth
+    logs, held = [], set()
+    for retention, force, shock in ((1, 1, 0.0), (0, 1, 0.0), (1, 0, 0.0), (0.5, 0.5, 0.0), (0.5, 0.5, 1.0)):
+        law = {"retention": retention, "force": force, "shock": shock}
+        log, run = watched(
+            "lossy-boundary", name, said | {f"laws.evidence.{key}": value for key, value in law.items()}
+        )
+        logs.append(log)
+        held.add(run.summary["constraints_held"])
+    assert all(log == logs[0] for log in logs)
+    assert (len(held) > 1) is (name == "salience-naive")  # who summarises constraints loses them, or not
+    assert sum(method == "propose" for method, _, _ in logs[0]) > 3
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("name", ["naive", "salience-naive"])
+def test_no_summary_and_no_placeholder_has_the_tag_of_a_constraint(name: str) -> None:
+    log, _ = watched("lossy-boundary", name, {"laws.evidence.retention": 1, "laws.evidence.force": 1})
+    made = [
+        item
+        for method, view, _ in log
+        if method == "propose"
+        for item in view.items
+        if item.kind in {Kind.SUMMARY, Kind.PLACEHOLDER}
+    ]
+    assert made
+    assert {(item.constraint, item.states) for item in made} == {(False, ())}
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("name", ["naive", "guarded", "static-instructions"])
+def test_decisions_do_not_move_with_what_binds(name: str) -> None:
+    # whoever fails is told so: without failures nothing of obedience is to be seen
+    said: dict[str, object] = {"laws.binding.failure_share": 0, "instructions.accreted": 3}
+    logs, rates = [], []
+    for law in (
+        {"obey": 1, "kept_at_change": 1, "decay": 0, "midpoint": 100},
+        {"obey": 0.3, "kept_at_change": 1, "decay": 0, "midpoint": 100},
+        {"obey": 1, "kept_at_change": 0, "decay": 0.1, "midpoint": 2, "urgency": 3},
+        {"obey": 1, "kept_at_change": 1, "decay": 0, "midpoint": 100, "power": 0.5, "quote": 0.1},
+    ):
+        log, run = watched(
+            "instruction-decay", name, said | {f"laws.binding.{key}": value for key, value in law.items()}
+        )
+        logs.append(log)
+        rates.append(run.summary["actual_compliance"])
+    assert logs[0] == logs[1] == logs[2] == logs[3]
+    assert any(method == "rely" for method, _, _ in logs[0])
+    assert len(set(rates)) == 4
 
 
 @pytest.mark.unit

@@ -254,6 +254,15 @@ def test_it_spares_nothing_where_it_abstains(scratchpad: View) -> None:
     assert CoherenceGate(retain_antecedents=False).spares(scratchpad) == ()
 
 
+@pytest.mark.unit
+def test_a_summary_is_leaned_on_for_what_it_was_put_in_the_place_of() -> None:
+    summary = item(1, kind=Kind.SUMMARY, rederive=950 + 950, replaces=(7, 8))
+    shown = view([summary, item(2, cites=(7,)), item(3, cites=(8, 9))])  # 9 is gone without a trace
+    assert live_references(shown).citing == {1: (2, 3)}
+    figures = judged(shown, Evict(1), freed=100, target=0).figures
+    assert (figures["dangling"], figures["penalty"]) == (2, 2 * 950)
+
+
 # --------------------------------------------------------------------------- for all working sets
 
 ITEMS = st.lists(
@@ -274,6 +283,7 @@ ITEMS = st.lists(
         passes=st.just(0),
         marked=st.booleans(),
         rederive=st.sampled_from([0, 40, 950]),
+        replaces=st.just(()),
     ),
     min_size=1,
     max_size=8,
