@@ -255,7 +255,9 @@ def test_it_spares_nothing_where_it_abstains(scratchpad: View) -> None:
 
 
 @pytest.mark.unit
-def test_a_summary_is_leaned_on_for_what_it_was_put_in_the_place_of() -> None:
+def test_a_summary_is_leaned_on_for_what_it_was_put_in_the_place_of(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
     summary = item(1, kind=Kind.SUMMARY, rederive=950 + 950, replaces=(7, 8))
     shown = view([summary, item(2, cites=(7,)), item(3, cites=(8, 9))])  # 9 is gone without a trace
     assert live_references(shown).citing == {1: (2, 3)}
