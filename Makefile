@@ -1,9 +1,14 @@
 # The habits, one command each. PYTHON is the interpreter of the environment that holds the dev extra.
 PYTHON ?= .venv/bin/python
 LINT_IMPORTS ?= $(dir $(PYTHON))lint-imports
+REWRITELAB ?= $(dir $(PYTHON))rewritelab
 UV ?= uv
 
-.PHONY: help format format-check lint types layers test docs tables bench lock
+# The studies whose pictures stand in docs/findings.md.
+FINDINGS = gate-off gate-ablation tag-recall-constraint tombstone-placement escalation-storm reference-density \
+	coherence-cost accretion
+
+.PHONY: help format format-check lint types layers test docs tables findings bench lock
 
 help:          ## this list
 	@grep -E '^[a-z-]+: +##' Makefile
@@ -32,6 +37,11 @@ docs:          ## the code blocks of README and docs, and the examples in docstr
 
 tables:        ## the tables in docs/*.md that are made from the code
 	$(PYTHON) docs/make_tables.py
+
+findings:      ## the pictures of docs/findings.md, from sweeps into results/
+	for study in $(FINDINGS); do \
+		$(REWRITELAB) sweep $$study --fresh && cp results/$$study/$$study.png docs/images/ || exit 1; \
+	done
 
 bench:         ## ratios, never absolute times
 	$(PYTHON) benchmarks/run.py

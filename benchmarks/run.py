@@ -47,6 +47,7 @@ def measured(effort: Effort) -> Iterator[Finding]:
 
     cases: tuple[Callable[[], Finding | list[Finding]], ...] = (
         lambda: turn.against_bare_timeouts(effort.rounds),
+        lambda: turn.with_a_mind(effort.rounds),
         lambda: turn.against_short_context(effort.few_rounds),
         lambda: scale.workers_against_bare(effort.worker_rounds, effort.worker_runs),
         lambda: scale.sweep_memory(effort.sweep_runs),

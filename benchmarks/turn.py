@@ -19,6 +19,8 @@ from pairing import Measure, cpu, paired
 
 from simulator import CheckPoint, Kind, Policy, RewritePlan, Setting, Span, Terms, Turn, View, simulate
 from simulator import simulation as door
+from simulator.contracts import Step
+from simulator.instructions import InstructionSpec, Topic
 from simulator.spans import Provenance
 from simulator.streams import Streams
 from simulator.view import Gauge
@@ -29,6 +31,7 @@ POINTS = frozenset(
 EVENTS_A_TURN = 2
 """One for the tool's latency, one for the request."""
 WARM_TURNS = 20
+TOPIC = "dispatch"
 BARE_TIMEOUTS = 20_000
 
 
@@ -56,16 +59,22 @@ class Counting(Idle):
 
 
 class TimedTurns:
-    """Turns of one tool result and one reply; `seconds` is what those after the warm ones took."""
+    """Turns of one tool result and one reply; `seconds` is what those after the warm ones took.
 
-    def __init__(self, turns: int, spans_before: int = 0) -> None:
+    Where `minded`, each result is in doubt, each reply leans on its result, and each turn's work is
+    governed by a constraint, touches the result of the turn before and comes under an instruction.
+    """
+
+    def __init__(self, turns: int, spans_before: int = 0, *, minded: bool = False) -> None:
         self.last = WARM_TURNS + turns
-        self.spans_before = spans_before
+        self.spans_before = spans_before + minded
+        self.minded = minded
         self.seconds = 0.0
 
     def initial(self, streams: Streams) -> Iterator[Span]:
         for identity in range(self.spans_before):
-            yield Span(identity, Kind.TOOL_RESULT, 175)
+            stated = self.minded and not identity
+            yield Span(identity, Kind.TOOL_RESULT, 175, constraint=stated, binds=(0,) if stated else ())
 
     def turns(self, streams: Streams) -> Iterator[Turn]:
         identity = self.spans_before
@@ -73,25 +82,31 @@ class TimedTurns:
         for turn in range(1, self.last + 1):
             if turn == WARM_TURNS + 1:
                 began = time.process_time()
-            result = Span(identity, Kind.TOOL_RESULT, 175, turn)
-            reply = Span(identity + 1, Kind.ASSISTANT, 40, turn, Provenance.SELF)
+            if self.minded:
+                result = Span(identity, Kind.TOOL_RESULT, 175, turn, doubt=30)
+                reply = Span(identity + 1, Kind.ASSISTANT, 40, turn, Provenance.SELF, None, None, (identity,))
+                yield Turn((result,), (reply,), 4.0, step=Step((0,), (max(0, identity - 2),), (), (TOPIC,)))
+            else:
+                result = Span(identity, Kind.TOOL_RESULT, 175, turn)
+                reply = Span(identity + 1, Kind.ASSISTANT, 40, turn, Provenance.SELF)
+                yield Turn((result,), (reply,), 4.0)
             identity += 2
-            yield Turn((result,), (reply,), 4.0)
         self.seconds = time.process_time() - began  # asked once more than there are turns: the last is over
 
 
 def setting_of(workload: TimedTurns) -> Setting:
     """Return a setting with room for everything, whose horizon lets the workload end by itself."""
-    return Setting("benchmark", 10**9, workload, horizon=workload.last + 1)
+    topics = InstructionSpec((Topic(TOPIC, given=True),)) if workload.minded else InstructionSpec()
+    return Setting("benchmark", 10**9, workload, horizon=workload.last + 1, instructions=topics)
 
 
-def turns(number: int, spans_before: int = 0, runs: int = 1) -> Measure:
+def turns(number: int, spans_before: int = 0, runs: int = 1, *, minded: bool = False) -> Measure:
     """Return a measure of that many turns, in so many runs."""
 
     def measure() -> float:
         seconds = 0.0
         for _ in range(runs):
-            workload = TimedTurns(number, spans_before)
+            workload = TimedTurns(number, spans_before, minded=minded)
             simulate(setting_of(workload), Idle())
             seconds += workload.seconds
         return seconds
@@ -128,6 +143,21 @@ def against_bare_timeouts(rounds: int) -> Finding:
     )
 
 
+def with_a_mind(rounds: int) -> Finding:
+    """Measure a turn whose work stands on a constraint, two references and an instruction."""
+    number = 1_000
+    ratio = paired(bare_timeouts(), turns(number, minded=True), rounds)
+    return Finding(
+        "benchmark turn with constraint, references and instruction",
+        "bare SimPy timeouts",
+        **of_ratio(ratio, BARE_TIMEOUTS / number),
+        target=25,
+        times=f"{in_time(ratio.best_case / number)} a turn, "
+        f"{in_time(ratio.best_reference / BARE_TIMEOUTS)} a timeout",
+        work=counted_work(number, minded=True),
+    )
+
+
 def against_short_context(rounds: int) -> Finding:
     """Measure a turn at 10,000 spans in turns at 100."""
     number, runs = 50, 20
@@ -142,16 +172,18 @@ def against_short_context(rounds: int) -> Finding:
     )
 
 
-def counted_work(number: int, spans_before: int = 0) -> str:
+def counted_work(number: int, spans_before: int = 0, *, minded: bool = False) -> str:
     """Run untimed and return what a turn does. Raises DidLess if that is not the benchmark turn."""
-    some, more = counts(number, spans_before), counts(2 * number, spans_before)
+    some, more = (counts(turns, spans_before, minded=minded) for turns in (number, 2 * number))
     expected = {"events": EVENTS_A_TURN, "checks": len(POINTS), "rows": 1, "tokens": 175 + 40}
+    if minded:
+        expected["steps"] = 1
     return require({name: ((more[name] - some[name]) / number, expected[name]) for name in expected})
 
 
-def counts(number: int, spans_before: int) -> dict[str, int]:
+def counts(number: int, spans_before: int, *, minded: bool = False) -> dict[str, int]:
     """Return the events scheduled, checks asked, rows recorded and tokens in the window of one run."""
-    policy, workload = Counting(), TimedTurns(number, spans_before)
+    policy, workload = Counting(), TimedTurns(number, spans_before, minded=minded)
     with counted_events() as events:
         run = simulate(setting_of(workload), policy)
     return {
@@ -159,6 +191,7 @@ def counts(number: int, spans_before: int) -> dict[str, int]:
         "checks": policy.checks,
         "rows": len(run.turn_rows),
         "tokens": run.turn_rows[-1].tokens,
+        "steps": len(run.obedience_rows),
     }
 
 

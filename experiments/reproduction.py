@@ -44,6 +44,7 @@ def documented_scenarios(references: Sequence[str]) -> list[Scenario]:
     for scenario in loaded:
         if not scenario.file.expect:
             raise InputError("has nothing to expect", where=str(scenario.path), expected="[[expect]] rows")
+        scenario.setting()  # the references of a script are looked into here: before anything is written
         for policy in policies_of(scenario):
             try:
                 load_policy(policy)

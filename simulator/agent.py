@@ -263,7 +263,8 @@ class Agent:
         meet = self.work.cognition.meet
         for span in self.tagger.arriving(spans):
             context.append(span)
-            meet(span)
+            if span.binds or span.doubt or span.rederive:
+                meet(span)
         arrived = context.tokens - before
         self.work.ledger.post(Account.ARRIVED, arrived)
         return arrived

@@ -8,6 +8,7 @@ never logs that it has revoked a rule of its own (field record 004).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from simulator.context import Context
@@ -33,13 +34,16 @@ class Instruction:
     derivations : how often it was derived anew.
     revoked : the agent has stopped obeying it, and does not know.
     tag : the versions that it shows, or None where it shows none.
+    obeys, quotes : its draws, by turn.
     """
 
     __slots__ = (
         "derivations",
         "narrative",
         "number",
+        "obeys",
         "outside",
+        "quotes",
         "revoked",
         "same_turn",
         "span",
@@ -50,7 +54,11 @@ class Instruction:
         "versions",
     )
 
-    def __init__(self, number: int, span: int, topic: Topic, turn: int, *, outside: bool = False) -> None:
+    def __init__(
+        self, number: int, span: int, topic: Topic, turn: int, streams: Streams, *, outside: bool = False
+    ) -> None:
+        whose = f"instruction {number} on {topic.name}"
+        self.obeys, self.quotes = streams.uniform(f"obeys {whose}"), streams.uniform(f"quotes {whose}")
         self.number = number
         self.span = span
         self.topic = topic
@@ -88,13 +96,16 @@ class Bindings:
         self._law = law
         self._terms = terms
         self._streams = streams
+        raised = terms.emphatic or terms.repeats_every is not None
+        self._quoted = law.quoted(raised=raised)
+        self._shadows = law.midpoint < math.inf and not terms.monotonic
         self.active: list[Instruction] = []
         self.rows: list[ObedienceRow] = []
         self.written = self.unwritten = self.stopped = 0
 
     def write(self, span: int, topic: Topic, turn: int, live: Mapping[str, int]) -> Instruction:
         """Add a self-written instruction, bound to the premises as they are."""
-        one = Instruction(self.written, span, topic, turn)
+        one = Instruction(self.written, span, topic, turn, self._streams)
         one.derive(turn, live, tagged=self.tagged)
         self.written += 1
         self.active.append(one)
@@ -102,7 +113,7 @@ class Bindings:
 
     def receive(self, span: int, topic: Topic) -> None:
         """Add an instruction received from outside."""
-        self.active.append(Instruction(-1, span, topic, 0, outside=True))
+        self.active.append(Instruction(-1, span, topic, 0, self._streams, outside=True))
 
     @property
     def tagged(self) -> bool:
@@ -111,7 +122,9 @@ class Bindings:
 
     def held(self, context: Context) -> list[Instruction]:
         """Return the instructions whose text still stands in the context; the rest is forgotten."""
-        self.active = [one for one in self.active if context.holds(one.span)]
+        gone = [one for one in self.active if not context.holds(one.span)]
+        if gone:
+            self.active = [one for one in self.active if one not in gone]
         return self.active
 
     def read_tag(self, one: Instruction, context: Context, live: Mapping[str, int]) -> dict[str, int] | None:
@@ -120,11 +133,11 @@ class Bindings:
         if inside and one.tag is not None and one.span not in context:
             forged = self._streams.uniform("forged fingerprint")[abs(one.span)] < self._law.forge_share
             one.tag = {name: live[name] for name in one.versions} if forged else None
-        return one.tag
+        return None if one.tag is None else dict(one.tag)  # a copy: who asks shall not forge it
 
     def obey(self, one: Instruction, turn: int, live: Mapping[str, int], *, stopped: bool) -> ObedienceRow:
         """Live through one step under one instruction; draws are keyed by instruction and turn."""
-        law, draws = self._law, self._streams
+        law = self._law
         active = len(self.active)
         changes = 0 if one.outside else one.changes(live)
         if not one.outside and not one.revoked:
@@ -135,32 +148,28 @@ class Bindings:
                 derivations=one.derivations,
             )
             kept = law.authority(pace, changes, turn - one.turn)
-            patience = draws.uniform(f"patience at derivation {one.derivations}")[one.number]
+            patience = self._streams.uniform(f"patience at derivation {one.derivations}")[one.number]
             one.revoked = patience >= kept
-        whose = f"instruction {one.number} on {one.topic.name}"
-        shadow = 0.0 if self._terms.monotonic or not self._has_newer(one) else law.shadowed(active)
+        shadow = law.shadowed(active) if self._shadows and self._has_newer(one) else 0.0
         obeys = law.obey * law.power**active * (1 - shadow)
-        obeyed = not one.revoked and draws.uniform(f"obeys {whose}")[turn] < obeys
-        raised = self._terms.emphatic or self._terms.repeats_every is not None
-        quoted = draws.uniform(f"quotes {whose}")[turn] < law.quoted(raised=raised)
         row = ObedienceRow(
-            turn=turn,
-            topic=one.topic.name,
-            instruction=one.number,
-            outside=one.outside,
-            changes=changes,
-            age=turn - one.turn,
-            derivations=one.derivations,
-            active=active,
-            quoted=quoted,
-            obeyed=obeyed,
-            revoked=one.revoked,
-            stopped=stopped,
-            auditable=one.outside or one.tag is not None,
+            turn,
+            one.topic.name,
+            one.number,
+            one.outside,
+            changes,
+            turn - one.turn,
+            one.derivations,
+            active,
+            one.quotes[turn] < self._quoted,
+            not one.revoked and one.obeys[turn] < obeys,
+            one.revoked,
+            stopped,
+            one.outside or one.tag is not None,
         )
         self.rows.append(row)
         return row
 
     def _has_newer(self, one: Instruction) -> bool:
         """Whether a newer, and so narrower, instruction of its topic is in force."""
-        return any(other.topic is one.topic and other.number > one.number for other in self.active)
+        return any(other.number > one.number and other.topic is one.topic for other in self.active)

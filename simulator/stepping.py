@@ -36,13 +36,14 @@ class Stepper:
     work : what it stands on.
     """
 
-    __slots__ = ("_due", "_note", "_topics", "work")
+    __slots__ = ("_due", "_note", "_repeats", "_topics", "work")
 
     def __init__(self, work: Workspace, note: Note) -> None:
         self.work = work
         self._note = note
         self._topics = {topic.name: topic for topic in work.setting.instructions.topics}
         self._due: list[Topic] = []
+        self._repeats = work.terms.instructions.repeats_every is not None
 
     def take(self, step: Step, cited: tuple[int, ...], subgoal: int | None) -> float:
         """Take one step and return its seconds."""
@@ -93,7 +94,7 @@ class Stepper:
     @property
     def is_waiting(self) -> bool:
         """Whether there is something to write that no step of this turn asks for."""
-        return bool(self._due) or self.work.terms.instructions.repeats_every is not None
+        return self._repeats or bool(self._due)
 
     def _catch_up(self) -> float:
         """Write what was left over for diagnosis, and say again what is to be repeated."""
@@ -138,15 +139,22 @@ class Stepper:
             kept = kept or row.obeyed
             if not row.obeyed:
                 self._note("broken", f"{topic.name}, {'quoted' if row.quoted else 'not quoted'}", 0)
+        return seconds if kept else seconds + self._fail(topic)
+
+    def _fail(self, topic: Topic) -> float:
+        """Fail at a step that obeyed nothing, if it comes to that, and want an instruction against it."""
+        work = self.work
         fails = work.streams.uniform(f"failure on {topic.name}")[work.turn]
-        if not kept and fails < work.setting.laws.binding.failure_share:
-            self._note("failure", topic.name, 0)
-            if work.terms.instructions.edits:
-                if work.terms.instructions.diagnoses:
-                    self._due.append(topic)
-                else:
-                    seconds += self._amend(topic, same_turn=True)
-        return seconds
+        if fails >= work.setting.laws.binding.failure_share:
+            return 0.0
+        self._note("failure", topic.name, 0)
+        terms = work.terms.instructions
+        if not terms.edits:
+            return 0.0
+        if terms.diagnoses:
+            self._due.append(topic)
+            return 0.0
+        return self._amend(topic, same_turn=True)
 
     def _binds(self, one: Instruction) -> bool:
         """Ask the policy whether an instruction may be relied on."""

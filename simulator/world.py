@@ -80,9 +80,10 @@ class World:
     Attributes
     ----------
     versions : version by premise, from 0.
+    epoch : sum of all versions.
     """
 
-    __slots__ = ("_changes", "_clock", "_due", "_next", "_windows", "versions")
+    __slots__ = ("_changes", "_clock", "_due", "_next", "_windows", "epoch", "versions")
 
     def __init__(self, spec: WorldSpec, streams: Streams) -> None:
         self._clock = spec.clock
@@ -91,11 +92,7 @@ class World:
         self._due = min(self._next.values(), default=math.inf)
         self._windows = dict(spec.windows)
         self.versions = dict.fromkeys(self._changes, 0)
-
-    @property
-    def epoch(self) -> int:
-        """Sum of all versions."""
-        return sum(self.versions.values())
+        self.epoch = 0
 
     def advance(self, turn: int, now: float) -> list[str]:
         """Let all changes up to this turn or second happen; return the names of what changed."""
@@ -111,6 +108,7 @@ class World:
                 at = next(self._changes[name], math.inf)
             self._next[name] = at
         self._due = min(self._next.values(), default=math.inf)
+        self.epoch += len(changed)
         return changed
 
     def window_at(self, turn: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The studies of the catalogue by their own files, and what is wrong with a file of four gates, in one line."""
+"""The studies of the catalogue by their own files; and files of four gates with a fault, told in one line."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def largest_fall(curve: list[float]) -> int:
 @pytest.mark.theory
 @pytest.mark.parametrize(("law", "expected"), [("logistic", logistic), ("p^n", power)])
 def test_compliance_is_that_of_its_law(law: str, expected: Callable[[int], float]) -> None:
-    found = compliance(law, 4)
+    found = compliance(law, 2)
     assert sorted(found) == list(range(1, 11))
     for number, worlds in found.items():
         # a step obeys or not: four standard errors of a share, however the instructions of a step agree
@@ -100,25 +100,25 @@ def test_the_logistic_law_has_its_knee_between_five_and_seven() -> None:
     """Field record 004: after about five to seven rewrites later instructions shadow earlier ones."""
     found = compliance("logistic", 3)
     assert largest_fall([logistic(number) for number in range(1, 11)]) == 6
-    assert largest_fall([mean(found[number]) for number in range(1, 11)]) in (5, 6)
+    assert largest_fall([mean(found[number]) for number in range(1, 11)]) in (5, 6, 7)
     for one in range(3):
-        assert largest_fall([found[number][one] for number in range(1, 11)]) in (5, 6)
+        assert largest_fall([found[number][one] for number in range(1, 11)]) in (5, 6, 7)
 
 
 @pytest.mark.theory
 def test_the_power_law_has_none() -> None:
-    """Its largest fall is the first one, and each is smaller than the one before."""
+    """Its largest fall is the first: seen at the low end of the measured range, where few worlds tell it."""
     _, _, points = points_of("accretion")
-    assert largest_fall([power(number) for number in range(1, 11)]) == 1
     few = [point for point in points if str(point.labels["law"]).startswith("p^n")][:3]
-    long = {"run.horizon": 3_000, "window.tokens": 1_000_000}
+    low = {"laws.binding.power": 0.83, "run.horizon": TURNS}
     worlds = [
-        [response_of(run_at("accretion", point, one, long), "actual_compliance") for point in few]
-        for one in range(14)
+        [response_of(run_at("accretion", point, one, low), "actual_compliance") for point in few]
+        for one in range(24)
     ]
-    bend = mean_interval([first - 2 * second + third for first, second, third in worlds], 0.95)
-    assert bend.low <= power(1) - 2 * power(2) + power(3) <= bend.high
-    assert bend.estimate > 0  # the first fall is the larger of the two
+    bends = mean_interval([first - 2 * second + third for first, second, third in worlds], ONE_IN_A_THOUSAND)
+    assert 0 < bends.low <= 0.83 - 2 * 0.83**2 + 0.83**3 <= bends.high
+    for base in (0.83, 0.92, 0.95):
+        assert largest_fall([base**number for number in range(1, 11)]) == 1
 
 
 # --------------------------------------------------------------------------- the 4 x 4 table
@@ -295,7 +295,8 @@ def test_the_files_are_sound_before_they_are_spoilt(command: Command, tmp_path: 
         ('cites = ["limit"]', 'cites = ["limit", 0]', ("row 1", "twice", "each row once")),
         ('touches = ["source"]', 'touches = ["sourc"]', ("step 0", "did you mean 'source'?")),
         ('governed = ["limit"]', 'governed = ["source"]', ("step 0", "states no constraint", "0, 3")),
-        ("steps = [{ at = 4", "steps = [{ at = 1", ("step 0", "has come by then")),
+        ("400, name", "400, subgoal = -1, name", ("workload", "rows.1.subgoal", "got -1")),
+        ('{ at = 1, kind = "tool', '{ at = 5, kind = "tool', ("row 2", "cites row 1, which comes later")),
         ('corrects = "claim"', 'corrects = "clam"', ("row 3", "did you mean 'claim'?")),
         # tokens
         ("tokens = 400", "tokens = -400", ("workload", "rows.1.tokens", "got -400")),

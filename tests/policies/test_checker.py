@@ -12,8 +12,8 @@ import pytest
 
 from policies import checker, load_policy, policy_names, witness
 from policies.checker import CHECKS, Check, check_policy
-from policies.small_worlds import EMPTY, FLOOD, FULL, SEED, STRESS, VIEWS, with_other_truth
-from policies.witness import Subject, under_lens
+from policies.small_worlds import EMPTY, FLOOD, FULL, INSTRUCTED, SEED, STRESS, VIEWS, with_other_truth
+from policies.witness import Subject, insisted, under_lens
 from simulator import simulation
 from simulator.errors import InputError
 from simulator.simulation import brief_of, simulate
@@ -221,6 +221,25 @@ def test_the_check_check_goes_from_an_empty_window_to_an_overfull_one(zoo: str) 
     assert min(shares) == 0
     assert max(shares) > 3
     assert sum(0 < share < 1 for share in shares) >= 4
+
+
+def test_the_world_with_instructions_asks_for_everything_that_is_not_asked_elsewhere() -> None:
+    guarded = simulate(INSTRUCTED, load_policy("guarded"), SEED)
+    naive = simulate(INSTRUCTED, load_policy("naive"), SEED)
+    assert guarded.summary["instructions_stopped"]
+    assert guarded.summary["instructions_written"] > len(INSTRUCTED.instructions.topics)  # type: ignore[operator]
+    assert naive.summary["instructions_written"] > 4 * len(INSTRUCTED.instructions.topics)  # type: ignore[operator]
+    assert naive.summary["stale_obedience"]
+
+
+@pytest.mark.parametrize(
+    ("method", "policy"), [("resume", "red-flag-only"), ("amend", "guarded"), ("rely", "guarded")]
+)
+def test_what_is_asked_between_rewrites_holds_what_a_gate_must_refuse(method: str, policy: str) -> None:
+    subject = Subject(policy)
+    witness = insisted(subject, subject.fresh(), INSTRUCTED, method)
+    answers = [decision.answer for decision in witness.decisions if decision.method == method]
+    assert {answer.startswith("Verdict(accepted=True") for answer in answers} == {True, False}
 
 
 def test_the_small_worlds_exercise_what_they_are_for() -> None:

@@ -131,7 +131,7 @@ def test_the_crossing_agrees_with_its_formula(case: Case) -> None:
     low, high = 0.8 * expected, 1.2 * expected
     assert high <= 1
     nets = [
-        [net_of(run_of(reference_ground(density, case), "oldest-naive", world)) for world in range(60)]
+        [net_of(run_of(reference_ground(density, case), "oldest-naive", world)) for world in range(40)]
         for density in (low, high)
     ]
     assert mean(nets[0]) > 0 > mean(nets[1])
