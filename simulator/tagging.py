@@ -36,8 +36,8 @@ class TagQuality:
     def spill(self) -> float:
         """Probability that a tag rightly given brings a false one with it.
 
-        >>> TagQuality(precision=0.8).spill
-        0.25
+        >>> TagQuality(precision=0.5).spill
+        1.0
         """
         return (1 - self.precision) / self.precision
 
