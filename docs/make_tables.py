@@ -119,6 +119,7 @@ OBEDIENCE_COLUMNS = {
     "revoked": ("true or false", "the agent no longer holds itself to it, unlogged"),
     "stopped": ("true or false", "the step was stopped until it was derived anew"),
     "auditable": ("true or false", "its binding can be checked from outside the agent"),
+    "agent": ("1", "number of the agent in its fleet, from 0"),
 }
 EVENT_COLUMNS = {
     "turn": ("1", "number of the turn"),

@@ -225,11 +225,9 @@ def _confidence_and_size(run: Run) -> Number:
     rows = [row for row in run.turn_rows if row.turn >= run.rewrite_rows[0].turn]
     xs, ys = [float(row.tokens) for row in rows], [row.confidence for row in rows]
     middle_x, middle_y = _mean(xs), _mean(ys)
-    if middle_x is None or middle_y is None:
+    if middle_x is None or middle_y is None or min(xs) == max(xs) or min(ys) == max(ys):
         return None
     spread = sum((x - middle_x) ** 2 for x in xs) * sum((y - middle_y) ** 2 for y in ys)
-    if spread <= 0:
-        return None
     return float(sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True)) / spread**0.5)
 
 

@@ -92,7 +92,8 @@ class Bindings:
     written, unwritten, stopped : instructions written, refused, and derived anew at a stop.
     """
 
-    def __init__(self, law: BindingLaw, terms: InstructionTerms, streams: Streams) -> None:
+    def __init__(self, law: BindingLaw, terms: InstructionTerms, streams: Streams, agent: int = 0) -> None:
+        self._agent = agent
         self._law = law
         self._terms = terms
         self._streams = streams
@@ -166,6 +167,7 @@ class Bindings:
             one.revoked,
             stopped,
             one.outside or one.tag is not None,
+            self._agent,
         )
         self.rows.append(row)
         return row

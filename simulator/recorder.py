@@ -56,6 +56,7 @@ class ObedienceRow(NamedTuple):
     revoked : the agent no longer holds itself to it, and has logged no such decision.
     stopped : the step was stopped until the instruction was derived anew.
     auditable : its binding can be checked from outside: received, or tagged with its premises.
+    agent : number of the agent in its fleet, from 0.
     """
 
     turn: int
@@ -71,6 +72,7 @@ class ObedienceRow(NamedTuple):
     revoked: bool
     stopped: bool
     auditable: bool
+    agent: int = 0
 
 
 class Recorder:

@@ -55,7 +55,7 @@ class Workspace:
         self.ledger = Ledger()
         self.provider = Provider(setting.provider)
         self.cognition = Cognition(setting.laws)
-        self.bindings = Bindings(setting.laws.binding, policy.terms.instructions, streams)
+        self.bindings = Bindings(setting.laws.binding, policy.terms.instructions, streams, agent)
         self.window = setting.window
         self.versions: Mapping[str, int] = {}
         self.turn = 0

@@ -145,6 +145,15 @@ def test_each_amplifier_speeds_the_decay_by_its_factor(
 
 
 @pytest.mark.theory
+def test_an_amplifier_speeds_the_decay_with_age_too(lived: Lived) -> None:
+    law = BindingLaw(decay=0.1, same_turn=3, failure_share=1)
+    topics = tuple(Topic(f"topic {one}") for one in range(150))
+    runs = [lived(4, law, *topics, seed=seed) for seed in SEEDS]
+    first = [row for row in rows_of(runs, 4, age=3) if row.instruction < len(topics)]
+    must_be_share(first, math.exp(-0.1 * 3 * 3))
+
+
+@pytest.mark.theory
 def test_each_derivation_makes_the_next_change_weigh_less(lived: Lived) -> None:
     gain, shares = 1.0, []
     for derived in range(4):
