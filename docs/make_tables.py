@@ -169,11 +169,12 @@ SUMMARY_KEYS = {
     "rederivation_tokens": ("tokens", "account `rederived`: retries and reconstructions"),
     "instruction_tokens": ("tokens", "account `instructions`; null where no step came under one"),
     "instructions_written": ("1", "by the agent to itself"),
+    "instructions_unwritten": ("1", "that the policy refused to write"),
     "instructions_stopped": ("1", "steps stopped until an instruction was derived anew"),
     "reported_compliance": ("share", "of steps under an instruction at which it was quoted as kept"),
     "actual_compliance": ("share", "of steps under an instruction at which it was kept"),
     "auditable_compliance": ("share", "of them at which it was kept and can be checked from outside"),
-    "stale_obedience": ("1", "steps that relied on an own instruction past the epoch of its premises"),
+    "stale_obedience": ("1", "steps that relied on (quoted as kept) an own instruction past its epoch"),
     "confidence": ("share", "at the end; null where nothing was in doubt"),
     "decision_quality": ("1", "at the end; 1 is sound"),
     "usd": ("$", "all requests"),
@@ -187,7 +188,10 @@ SUMMARY_KEYS = {
     "supervisor_wait_seconds": ("s", "mean from escalation to service, over the served; null without"),
     "supervisor_busy_seconds": ("s", "served, summed over the desks; null where nobody called"),
     "agents_overflowed": ("1", "agents whose request no longer fitted"),
-    "observable": ("true or false", "whether the end could be seen from inside"),
+    "observable": (
+        "true or false",
+        "the agent saw its end from inside, or nothing went wrong in silence",
+    ),
 }
 TIMES = ("deliberate_seconds", "replace_seconds", "measure_seconds", "rewrite_seconds")
 

@@ -187,7 +187,7 @@ def _first_refusal(verdicts: Iterable[Verdict]) -> Verdict:
     last, call = ACCEPTED, None
     for last in verdicts:
         if not last.accepted:
-            return last if call is None else last._replace(escalate=True)
+            break
         if last.escalate and call is None:
             call = last
     if call is None or call is last:

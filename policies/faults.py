@@ -12,7 +12,7 @@ from typing import cast
 
 from simulator.contracts import RewriteRefused, Verdict
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
-from simulator.staging import FIXED
+from simulator.spans import FIXED
 from simulator.terms import is_count, is_whole
 from simulator.view import View
 

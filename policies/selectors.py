@@ -12,13 +12,10 @@ from typing import Literal, NamedTuple
 
 from policies.replacements import ReplacementRule
 from simulator.contracts import Brief
-from simulator.spans import Kind
+from simulator.spans import FIXED, Kind
 from simulator.view import Item, View
 
 Order = Literal["verbosity", "saving", "oldest", "salience"]
-
-UNTOUCHABLE = frozenset({Kind.HEAD, Kind.TOMBSTONE})
-"""Kinds that no policy may touch."""
 
 
 class Unit(NamedTuple):
@@ -115,7 +112,7 @@ class Selector:
 
     def _movable(self, view: View, spared: Collection[int]) -> Iterator[Item]:
         """Yield what may be touched at all: before the last ones that stay, not exempt, marked or spared."""
-        fixed = UNTOUCHABLE | self.exempt
+        fixed = FIXED | self.exempt
         for item in view.items[: max(0, len(view.items) - self.keep_last)]:
             if item.kind not in fixed and not item.marked and item.id not in spared:
                 yield item

@@ -61,6 +61,7 @@ SUMMARY = (
     "rederivation_tokens",
     "instruction_tokens",
     "instructions_written",
+    "instructions_unwritten",
     "instructions_stopped",
     "reported_compliance",
     "actual_compliance",

@@ -18,6 +18,7 @@ from scenarios.surroundings import (
     FleetTable,
     InstructionsTable,
     PremiseTable,
+    RuntimeTable,
     SupervisorTable,
     TagsTable,
     TopicTable,
@@ -71,6 +72,7 @@ class ScenarioFile(Table):
     provider: ProviderTable = ProviderTable()
     supervisor: SupervisorTable = SupervisorTable()
     fleet: FleetTable = FleetTable()
+    runtime: RuntimeTable = RuntimeTable()
     tags: TagsTable = TagsTable()
     premise: tuple[PremiseTable, ...] = ()
     premises_clock: Literal["turns", "seconds"] = "turns"
@@ -142,6 +144,7 @@ class Scenario:
             instructions=file.instructions.built(file.topic),
             tags=file.tags.built(),
             fleet=file.fleet.built(),
+            runtime=file.runtime.built(),
             charged_to=file.charged_to,
         )
 

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from simulator.instructions import InstructionSpec, Topic
 from simulator.schema import Amount, Positive, Share, Table, Tokens
-from simulator.setting import FleetSpec
+from simulator.setting import FleetSpec, RuntimeSpec
 from simulator.supervisor import SupervisorSpec
 from simulator.tagging import TagQuality, TagSpec
 from simulator.world import PremiseSpec
@@ -83,13 +83,25 @@ class InstructionsTable(Table):
 
     phase: Name | None = None
     validator: bool = False
+    barrier: bool = False
     accreted: Annotated[int, Field(ge=0, le=1000)] = 0
 
     def built(self, topics: tuple[TopicTable, ...]) -> InstructionSpec:
         """Return the specification of all topics."""
         return InstructionSpec(
-            tuple(topic.built() for topic in topics), self.phase, self.validator, self.accreted
+            tuple(topic.built() for topic in topics), self.phase, self.validator, self.barrier, self.accreted
         )
+
+
+class RuntimeTable(Table):
+    """Parameters of `RuntimeSpec`."""
+
+    append_only: bool = False
+    restores: bool = False
+
+    def built(self) -> RuntimeSpec:
+        """Return the specification."""
+        return RuntimeSpec(self.append_only, self.restores)
 
 
 class TagTable(Table):

@@ -14,13 +14,14 @@ from itertools import islice
 
 import simpy
 
-from simulator.contracts import CheckPoint, Step, Turn, Verdict
+from simulator.contracts import CheckPoint, Step, Turn
 from simulator.errors import RunFailed
 from simulator.ledger import Account
 from simulator.provider import Purpose
 from simulator.questions import Vitals
 from simulator.recorder import EventRow, Recorder, TurnRow
-from simulator.rewrite import ask, transaction
+from simulator.relief import relieve
+from simulator.rewrite import ask, ask_verdict, transaction
 from simulator.spans import Kind, Provenance, Span
 from simulator.stepping import Stepper
 from simulator.supervisor import Supervisor
@@ -28,10 +29,6 @@ from simulator.tagging import Tagger
 from simulator.view import Gauge, believed
 from simulator.workspace import Workspace
 from simulator.world import World
-
-EVICTABLE = frozenset(Kind) - {Kind.HEAD, Kind.USER, Kind.TOMBSTONE}
-"""What a supervisor may remove."""
-
 
 NO_STEP = Step()
 
@@ -44,10 +41,6 @@ class End(StrEnum):
     OVERFLOW = "overflow"
     DEAD = "dead"
     HALTED = "halted"
-
-
-OBSERVABLE = dict.fromkeys(End, True)
-"""Whether an end can be seen from inside the context."""
 
 
 class Agent:
@@ -127,7 +120,7 @@ class Agent:
             cited += span.cites
         for span in turn.arrivals:
             cited += span.cites
-        if not cited and turn.step is None and not self.stepper.is_waiting:
+        if not cited and turn.step is None and not self.stepper.instructor.is_waiting:
             return 0.0
         if len(turn.reply) > 1:  # parts of one reply lean on each other: what is being written is not missing
             written = {span.id for span in turn.reply}
@@ -178,7 +171,7 @@ class Agent:
         if work.calls_supervisor:
             self._note("escalation", "", 0)
             place, self.escalations = self.escalations, self.escalations + 1
-            served = self.supervisor.escalate(self._evict, self._service[place])
+            served = self.supervisor.escalate(self._relieve, self._service[place])
             if served is not None and work.setting.fleet.blocks:
                 yield served
 
@@ -192,9 +185,7 @@ class Agent:
         if last is None:
             return False
         vitals = Vitals(tokens, last.tokens, confidence, last.confidence, ledger)
-        verdict = ask(work, "resume", work.policy.resume, vitals)
-        if not isinstance(verdict, Verdict):
-            raise RunFailed("resume", f"policy returned {type(verdict).__name__}, expected a Verdict")
+        verdict = ask_verdict(work, "resume", work.policy.resume, vitals)
         if not verdict.accepted:
             self._note("halted", verdict.reason, 0)
         return not verdict.accepted
@@ -204,21 +195,7 @@ class Agent:
         if work.setting.head:
             head = Span(work.new_id(), Kind.HEAD, work.setting.head, 0, Provenance.RUNTIME)
             work.context.append(head)
-        for topic in work.setting.instructions.topics:
-            for place in range(topic.given + work.setting.instructions.accreted):
-                outside = topic.given and place == 0
-                span = Span(
-                    work.new_id(),
-                    Kind.INSTRUCTION,
-                    work.setting.laws.binding.tokens,
-                    0,
-                    Provenance.USER if outside else Provenance.SELF,
-                )
-                work.context.append(span)
-                if outside:
-                    work.bindings.receive(span.id, topic)
-                else:
-                    work.bindings.write(span.id, topic, 0, work.versions)
+        self.stepper.instructor.move_in()
         for span in self.tagger.arriving(tuple(work.setting.workload.initial(work.streams))):
             work.context.append(span)
             work.cognition.meet(span)
@@ -231,7 +208,7 @@ class Agent:
         if changed:
             for name in changed:
                 self._note("premise", name, 0)
-            self.stepper.changed(changed)
+            self.stepper.instructor.changed(changed)
         window = self.world.window_at(work.turn)
         if window is not None:
             self._max_occupancy_pct = self.max_occupancy_pct
@@ -306,34 +283,13 @@ class Agent:
         )
         self._removed, self._retired = removed, retired
 
-    def _evict(self, tokens: int) -> None:
-        """Remove the oldest evictable content, as the supervisor does it: out of band."""
+    def _relieve(self, tokens: int) -> None:
+        """Let the supervisor remove content out of band."""
         if self.outcome is not None:  # of a fleet: nobody is there any more
             return
-        work = self.work
-        spares = work.setting.supervisor.act == "spare"
-        going: list[int] = []
-        left = tokens
-        for span in work.context:
-            if left <= 0:
-                break
-            marked = span.id in work.context.protected or span.id in work.context.immutable
-            if span.kind in EVICTABLE and not marked and not (spares and self._is_leant_on(span)):
-                going.append(span.id)
-                left -= span.tokens
-        if not going:
-            return
-        work.provider.keep_prefix(work.context.prefix_before(going))
-        removed = work.context.remove(going)
-        work.ledger.post(Account.OUT_OF_BAND, removed)
-        self._note("out_of_band", "supervisor", removed)
-
-    def _is_leant_on(self, span: Span) -> bool:
-        """Whether something would be lost with a span: what the external log knows."""
-        context = self.work.context
-        if span.kind is Kind.INSTRUCTION or span.binds or span.needed:
-            return True
-        return any(context.leaning(identity) for identity in (span.id, *span.carries))
+        removed = relieve(self.work, tokens)
+        if removed:
+            self._note("out_of_band", "supervisor", removed)
 
     def _note(self, kind: str, detail: str, tokens: int) -> None:
         self.recorder.events.append(

@@ -9,7 +9,7 @@ never logs that it has revoked a rule of its own (field record 004).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from simulator.context import Context
 from simulator.contracts import Fingerprint, InstructionTerms
@@ -90,6 +90,7 @@ class Bindings:
     active : in the order in which they were written.
     rows : one for each instruction that a step came under.
     written, unwritten, stopped : instructions written, refused, and derived anew at a stop.
+    said_again : the turn in which all were last repeated, or None.
     """
 
     def __init__(self, law: BindingLaw, terms: InstructionTerms, streams: Streams, agent: int = 0) -> None:
@@ -97,18 +98,21 @@ class Bindings:
         self._law = law
         self._terms = terms
         self._streams = streams
-        raised = terms.emphatic or terms.repeats_every is not None
-        self._quoted = law.quoted(raised=raised)
+        self._quoted = law.quoted(raised=terms.emphatic)
+        self._raised = law.quoted(raised=True)
         self._shadows = law.midpoint < math.inf and not terms.monotonic
+        self._numbered = 0
         self.active: list[Instruction] = []
         self.rows: list[ObedienceRow] = []
         self.written = self.unwritten = self.stopped = 0
+        self.said_again: int | None = None
 
     def write(self, span: int, topic: Topic, turn: int, live: Mapping[str, int]) -> Instruction:
         """Add a self-written instruction, bound to the premises as they are."""
-        one = Instruction(self.written, span, topic, turn, self._streams)
+        one = Instruction(self._numbered, span, topic, turn, self._streams)
         one.derive(turn, live, tagged=self.tagged)
-        self.written += 1
+        self._numbered += 1
+        self.written += turn > 0  # what stood before the first turn was not written in this run
         self.active.append(one)
         return one
 
@@ -128,13 +132,15 @@ class Bindings:
             self.active = [one for one in self.active if one not in gone]
         return self.active
 
-    def read_tag(self, one: Instruction, context: Context, live: Mapping[str, int]) -> dict[str, int] | None:
-        """Return the versions that an instruction shows; inside the window a rewrite may have forged them."""
-        inside = self._terms.fingerprint is Fingerprint.INSIDE
-        if inside and one.tag is not None and one.span not in context:
-            forged = self._streams.uniform("forged fingerprint")[abs(one.span)] < self._law.forge_share
-            one.tag = {name: live[name] for name in one.versions} if forged else None
-        return None if one.tag is None else dict(one.tag)  # a copy: who asks shall not forge it
+    def rewrite(self, spans: Collection[int], live: Mapping[str, int], attempt: int) -> None:
+        """Forge or lose the fingerprints that stood in rewritten spans; outside the window none can be."""
+        if self._terms.fingerprint is not Fingerprint.INSIDE:
+            return
+        for one in self.active:
+            if one.span in spans and one.tag is not None:
+                draw = self._streams.uniform(f"forged fingerprint of instruction {one.number}")[attempt]
+                forged = draw < self._law.forge_share
+                one.tag = {name: live[name] for name in one.versions} if forged else None
 
     def obey(self, one: Instruction, turn: int, live: Mapping[str, int], *, stopped: bool) -> ObedienceRow:
         """Live through one step under one instruction; draws are keyed by instruction and turn."""
@@ -162,7 +168,7 @@ class Bindings:
             turn - one.turn,
             one.derivations,
             active,
-            one.quotes[turn] < self._quoted,
+            one.quotes[turn] < (self._raised if self._is_repeated(turn) else self._quoted),
             not one.revoked and one.obeys[turn] < obeys,
             one.revoked,
             stopped,
@@ -171,6 +177,11 @@ class Bindings:
         )
         self.rows.append(row)
         return row
+
+    def _is_repeated(self, turn: int) -> bool:
+        """Whether a repetition is so fresh that it moves what is quoted."""
+        every = self._terms.repeats_every
+        return every is not None and self.said_again is not None and turn - self.said_again < every
 
     def _has_newer(self, one: Instruction) -> bool:
         """Whether a newer, and so narrower, instruction of its topic is in force."""

@@ -22,7 +22,7 @@ class Cognition:
     records_summarised : own records ever eaten by a rewrite.
     decision_quality : lasting quality of decisions.
     can_fall : whether the scenario has a law by which it falls.
-    stated : ids of the constraints stated so far.
+    stated : tokens of the constraints stated so far, by id, as they were first stated.
     violations : steps that broke a constraint which had lost its force.
     false_claims : steps that used a claim whose correction had lost its force.
     dropped : references that a step has silently dropped.
@@ -48,7 +48,7 @@ class Cognition:
         self.can_fall = laws.quality.record_factor < 1
         self.records_summarised = 0
         self.decision_quality = 1.0
-        self.stated: set[int] = set()
+        self.stated: dict[int, int] = {}
         self.violations = 0
         self.false_claims = 0
         self.dropped = 0
@@ -57,8 +57,8 @@ class Cognition:
 
     def meet(self, span: Span) -> None:
         """Take note of what came in: what it binds, and what it takes to recover it."""
-        if span.binds:
-            self.stated.update(span.binds)
+        for constraint in span.binds:
+            self.stated.setdefault(constraint, span.tokens)
         if span.doubt:
             self.met_doubt = True
         if span.rederive:

@@ -207,9 +207,11 @@ class Context:
         if missing:
             raise KeyError(f"spans {sorted(missing)} are no longer in the context")
         places = {identity: place for place, identity in enumerate(self._spans)} if staged else {}
+        folds = any(one.span is not None and len(one.sources) > 1 for one in staged)
+        homes = _homes(staged, self._spans.values(), places) if folds else {}
         for replacement in staged:
             if replacement.span is not None:
-                at.setdefault(self._stand(replacement, places, going), []).append(replacement.span)
+                at.setdefault(self._stand(replacement, places, homes), []).append(replacement.span)
         before = self.tokens
         kept = self._spans
         order: list[Span] = []
@@ -226,13 +228,14 @@ class Context:
         self.version += 1
         return before - self.tokens
 
-    def _stand(self, replacement: Replacement, places: dict[int, int], going: set[int]) -> int:
+    def _stand(self, replacement: Replacement, places: dict[int, int], homes: dict[int, int]) -> int:
         """Return the id after whose place a replacement stands."""
         first = min(replacement.sources, key=places.__getitem__)
         span = replacement.span
         if span is None or len(replacement.sources) == 1:
             return first
-        leant_on = [one for one in span.cites if one in places and one not in going]
+        own = set(replacement.sources)
+        leant_on = [homes[one] for one in span.cites if one in homes and homes[one] not in own]
         return max([first, *leant_on], key=places.__getitem__)
 
     def snapshot(self) -> Snapshot:
@@ -354,3 +357,17 @@ class Context:
         self.immutable.discard(identity)
         self.protected.discard(identity)
         return span
+
+
+def _homes(staged: list[Replacement], spans: Iterable[Span], places: dict[int, int]) -> dict[int, int]:
+    """Return where each antecedent stands: the span itself, what carries it, or what takes its place."""
+    homes: dict[int, int] = {}
+    for span in spans:
+        homes[span.id] = span.id
+        for carried in span.carries:
+            homes.setdefault(carried, span.id)
+    for replacement in staged:
+        if replacement.span is not None:
+            stand = min(replacement.sources, key=places.__getitem__)
+            homes |= dict.fromkeys((*replacement.sources, *replacement.span.carries), stand)
+    return homes

@@ -31,6 +31,8 @@ class InstructionSpec:
     ----------
     topics : each name once.
     phase : the premise whose changes start a new phase of the task; None has one phase.
+    barrier : only a supervisor writes instructions, behind a hard barrier: what the agent wants is
+        received from outside.
     validator : a process outside the agent's authority derives instructions anew at each transition.
     accreted : instructions on each topic that the agent has written to itself before the first turn,
         each narrower than the one before.
@@ -39,6 +41,7 @@ class InstructionSpec:
     topics: tuple[Topic, ...] = ()
     phase: str | None = None
     validator: bool = False
+    barrier: bool = False
     accreted: int = 0
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ class Account(StrEnum):
     RETIRED = "retired"
     OUT_OF_BAND = "out_of_band"
     TOMBSTONES = "tombstones"
+    REINJECTED = "reinjected"
     REDERIVED = "rederived"
     INSTRUCTIONS = "instructions"
 
@@ -145,6 +146,7 @@ class Ledger:
             (Account.REWRITE, sum(entry.rewrite_cost for entry in self.entries)),
             (Account.MEASUREMENT, sum(entry.measurement_cost for entry in self.entries)),
             (Account.TOMBSTONES, sum(entry.tombstones for entry in self.entries)),
+            (Account.REINJECTED, sum(entry.reinjected for entry in self.entries)),
         ):
             if self.accounts[account] != of_entries:
                 raise RunFailed(

@@ -36,12 +36,14 @@ class Amendment(NamedTuple):
     premises : names of the premises that it depends on.
     phase : version of the premise that tells the phases of the task apart.
     narrative : it tells a story ("I should remember to") and commands nothing.
+    replaces : instructions on the topic that it takes the place of; 0 where it only adds.
     """
 
     topic: str
     premises: tuple[str, ...] = ()
     phase: int = 0
     narrative: bool = False
+    replaces: int = 0
 
 
 class Reliance(NamedTuple):

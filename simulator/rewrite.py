@@ -21,7 +21,7 @@ from simulator.plan import RewritePlan
 from simulator.provider import Purpose
 from simulator.spans import Kind, Provenance, Span
 from simulator.staging import checked_sources, stage
-from simulator.traces import coherence_cost, dangled, leave_tombstones, size_tombstones
+from simulator.traces import coherence_cost, dangled, leave_tombstones, restorable, restore, size_tombstones
 from simulator.view import Gauge, believed, look
 from simulator.workspace import Attempt, Workspace
 
@@ -58,9 +58,9 @@ def transaction(work: Workspace, gauge: Gauge) -> Generator[simpy.Event, object,
 
 def admit(work: Workspace, attempt: Attempt) -> Ending | None:
     """Ask for the cheapest bound, before anything is emitted."""
-    verdict = ask(work, "admit", work.policy.admit, attempt.gauge)
-    if not isinstance(verdict, Verdict):
-        raise RunFailed("admit", f"policy returned {type(verdict).__name__}, expected a Verdict")
+    if work.setting.runtime.append_only:
+        return Ending(Outcome.REFUSED, "admit", "the log is append-only")
+    verdict = ask_verdict(work, "admit", work.policy.admit, attempt.gauge)
     if not verdict.accepted:
         return Ending(Outcome.REFUSED, "admit", verdict.reason)
     if work.terms.deliberates and work.context.tokens > work.window and not work.terms.endless_window:
@@ -141,7 +141,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
         return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
     freed = attempt.staged_saving()
     size_tombstones(work, attempt)
-    left = attempt.tombstones_charged + attempt.tombstones_free
+    left = attempt.tombstones_charged + attempt.tombstones_free + restorable(work, attempt)
     attempt.measurement_bound = _measurement(work, context.tokens - freed + left)
     touched = [
         span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected
@@ -158,9 +158,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
         believed_freed=believed(freed, terms.counter_ratio),
         before=work.believed_tokens(),
     )
-    verdict = ask(work, "judge", work.policy.judge, proposal)
-    if not isinstance(verdict, Verdict):
-        raise RunFailed("judge", f"policy returned {type(verdict).__name__}, expected a Verdict")
+    verdict = ask_verdict(work, "judge", work.policy.judge, proposal)
     attempt.verdict = verdict.reason
     if not verdict.accepted:
         return Ending(Outcome.REFUSED, "gate", verdict.reason)
@@ -176,6 +174,8 @@ def commit(work: Workspace, attempt: Attempt) -> Ending | None:
         work.provider.keep_prefix(context.prefix_before(span.id for span in attempt.sources))
         attempt.freed = context.apply(attempt.staged)
     work.ledger.post(Account.FREED, attempt.freed)
+    work.bindings.rewrite({span.id for span in attempt.sources}, work.versions, attempt.number)
+    attempt.reinjected = restore(work, attempt)
     if context.cites_anything:
         attempt.dangled = dangled(work.context, attempt)
     leave_tombstones(work, attempt)
@@ -236,7 +236,7 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             measurement_cost=measured,
             arrivals_during=_arrived(work, attempt),
             tombstones=attempt.tombstones_free if committed else 0,
-            reinjected=0,
+            reinjected=attempt.reinjected,
             out_of_band_during=_out_of_band(work, attempt),
             net=net,
             believed_net=believed_saving - sum(attempt.claimed.values()) - tombstones,
@@ -292,6 +292,16 @@ def ask(work: Workspace, method: str, call: Callable[[Question], Answer], questi
         raise RunFailed(method, f"policy raised {told(fault)}") from fault
     work.asking = ""
     return answer
+
+
+def ask_verdict(
+    work: Workspace, method: str, call: Callable[[Question], Verdict], question: Question
+) -> Verdict:
+    """Ask for a verdict. Raises RunFailed where the policy answers something else."""
+    verdict = ask(work, method, call, question)
+    if not isinstance(verdict, Verdict):
+        raise RunFailed(method, f"policy returned {type(verdict).__name__}, expected a Verdict")
+    return verdict
 
 
 def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, tokens: int) -> None:

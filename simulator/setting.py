@@ -27,6 +27,21 @@ class FleetSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeSpec:
+    """What the runtime makes of rewrites, whoever asks for them.
+
+    Attributes
+    ----------
+    append_only : nothing that stands may be rewritten.
+    restores : a process outside the agent checks each commit and puts back the constraints that it
+        has robbed of their force.
+    """
+
+    append_only: bool = False
+    restores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One scenario, ready to run.
 
@@ -37,7 +52,7 @@ class Setting:
     window, output_reserve, head : tokens; the head is the fixed prefix (system prompt, tools).
     horizon : most turns.
     workload : what happens to the agent.
-    laws, provider, supervisor, world, instructions, tags, fleet : the mechanism's parameters.
+    laws, provider, supervisor, world, instructions, tags, fleet, runtime : the mechanism's parameters.
     charged_to : where rewriting is paid: from the window, or from a separate quota.
     """
 
@@ -55,6 +70,7 @@ class Setting:
     instructions: InstructionSpec = field(default_factory=InstructionSpec)
     tags: TagSpec = field(default_factory=TagSpec)
     fleet: FleetSpec = field(default_factory=FleetSpec)
+    runtime: RuntimeSpec = field(default_factory=RuntimeSpec)
     charged_to: Literal["window", "separate"] = "window"
 
     def __post_init__(self) -> None:

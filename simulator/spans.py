@@ -26,6 +26,10 @@ class Kind(StrEnum):
     TOMBSTONE = "tombstone"
 
 
+FIXED = frozenset({Kind.HEAD, Kind.TOMBSTONE})
+"""Kinds that no operation may touch."""
+
+
 class Provenance(StrEnum):
     """Who wrote a span."""
 
@@ -59,11 +63,13 @@ class Span(NamedTuple):
     origin : id of the first span that it descends from; None is itself.
     compressible : False for an item that shows only in the summary that it does not compress.
     constraint : tag: it states a constraint; None where nobody has said, which counts as one.
-    rederive : tokens that it takes to recover what it holds, once it is gone.
+    restates : id of the constraint that it states again, or None.
+    rederive : tokens that it takes to recover what it holds, once it is gone; of a summary, the
+        dearest thing that it was put in the place of.
     doubt : tokens of it that are caveats and contradictions.
     replaces : ids of what a summary was put in the place of.
     carries : ids of other spans whose evidence stands in this one too.
-    binds : ids of the constraints and instructions that have force through this span.
+    binds : ids of the constraints that have force through this span.
     """
 
     id: int
@@ -85,3 +91,4 @@ class Span(NamedTuple):
     replaces: tuple[int, ...] = ()
     carries: tuple[int, ...] = ()
     binds: tuple[int, ...] = ()
+    restates: int | None = None

@@ -11,11 +11,8 @@ from collections.abc import Collection
 from simulator.context import Context, Replacement
 from simulator.errors import RunFailed
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
-from simulator.spans import Kind, Provenance, Span
+from simulator.spans import FIXED, Kind, Provenance, Span
 from simulator.workspace import Workspace
-
-FIXED = frozenset({Kind.HEAD, Kind.TOMBSTONE})
-"""Kinds that no operation may touch."""
 
 
 def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[int] = ()) -> list[Span]:
@@ -46,10 +43,10 @@ def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[i
                 raise RunFailed("propose", f"the fixed {span.kind} cannot be rewritten")
             seen.add(identity)
             sources.append(span)
-    evicted = {operation.id for operation in plan.operations if isinstance(operation, Evict)}
+    dropped = {operation.id for operation in plan.operations if isinstance(operation, Evict | Mask)}
     for identity in plan.tombstones:
-        if identity not in evicted:
-            raise RunFailed("propose", f"a tombstone for span {identity!r}, which the plan does not evict")
+        if identity not in dropped:
+            raise RunFailed("propose", f"a tombstone for span {identity!r}, which the plan does not drop")
     return sources
 
 
@@ -71,6 +68,7 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
             replaces=(),
             carries=(),
             binds=(),
+            restates=None,
         )
         return Replacement(operation.sources, placeholder)
     law = work.setting.laws.summary
@@ -102,7 +100,7 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
                 for identity in ((span.id, *span.replaces) if span.id >= 0 else span.replaces)
             )
         ),
-        rederive=sum(span.rederive for span in spans),  # what survived is not to be seen in it
+        rederive=max(span.rederive for span in spans),  # what survived is not to be seen in it
         doubt=work.setting.laws.evidence.doubt(sum(span.doubt for span in spans), read, tokens),
         carries=carries,
         binds=binds,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simulator.agent import OBSERVABLE, Agent, End
+from simulator.agent import Agent, End
 from simulator.ledger import COMMITTED, Account, Outcome
 from simulator.provider import Purpose, TokenClass
 from simulator.recorder import ObedienceRow
@@ -35,7 +35,7 @@ def summary_of(agents: Sequence[Agent], supervisor: Supervisor) -> dict[str, obj
         "supervisor_wait_seconds": waits,
         "supervisor_busy_seconds": supervisor.busy_seconds if supervisor.escalations else None,
         "agents_overflowed": sum(agent.outcome in (End.OVERFLOW, End.DEAD) for agent in agents),
-        "observable": OBSERVABLE[outcome_of(agents)],
+        "observable": all(_is_observable(agent) for agent in agents),
     }
 
 
@@ -88,6 +88,7 @@ def _of_one(agent: Agent) -> dict[str, object]:
         "rederivation_tokens": accounts[Account.REDERIVED] if leans else None,
         "instruction_tokens": accounts[Account.INSTRUCTIONS] if instructs else None,
         "instructions_written": work.bindings.written if instructs else None,
+        "instructions_unwritten": work.bindings.unwritten if instructs else None,
         "instructions_stopped": work.bindings.stopped if instructs else None,
         "reported_compliance": _share(steps, lambda row: row.quoted),
         "actual_compliance": _share(steps, lambda row: row.obeyed),
@@ -101,6 +102,17 @@ def _of_one(agent: Agent) -> dict[str, object]:
         "rewrite_seconds": sum(entry.rewrite_seconds for entry in entries),
         **{f"{kind.value}_tokens": provider.billed(kind) for kind in TokenClass},
     }
+
+
+SEEN = frozenset({End.OVERFLOW, End.DEAD, End.HALTED})
+"""Ends that an agent sees from inside its context."""
+
+
+def _is_observable(agent: Agent) -> bool:
+    """Whether an agent could know how it stands: it saw its end, or nothing went wrong in silence."""
+    work = agent.work
+    wrong = work.cognition.violations + work.cognition.false_claims + work.context.references()[1]
+    return agent.outcome in SEEN or not (wrong or any(map(is_stale, work.bindings.rows)))
 
 
 def is_stale(row: ObedienceRow) -> bool:

@@ -93,8 +93,10 @@ def believed(tokens: int, counter_ratio: float) -> int:
 
 
 def _states(span: Span) -> tuple[int, ...]:
-    """Return what a tagged span is known to state; one that nobody has classified states itself."""
-    return (span.binds or (span.id,)) if span.constraint else (span.id,)
+    """Return what a span is known to state by its tag; one that nobody has classified states itself."""
+    if span.constraint is False:
+        return ()
+    return (span.id,) if span.restates is None or not span.constraint else (span.restates,)
 
 
 def look(
@@ -143,7 +145,7 @@ def look(
                 span.passes,
                 span.id in immutable or span.id in protected,
                 span.constraint,
-                () if span.constraint is False else _states(span),
+                _states(span),
                 span.rederive,
                 span.replaces,
                 1.0 if judgement is None else judgement(len(items)),

@@ -6,7 +6,7 @@ only ones that change an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import simpy
 
@@ -18,9 +18,12 @@ from simulator.ledger import Account, Ledger
 from simulator.plan import Fold, RewritePlan, Summarise
 from simulator.provider import Provider
 from simulator.setting import Setting
-from simulator.spans import Kind, Span
+from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
 from simulator.view import Gauge, believed
+
+Note = Callable[[str, str, int], None]
+"""Writes a row of the event table: kind, detail, tokens."""
 
 
 class Workspace:
@@ -76,6 +79,46 @@ class Workspace:
         return self._made
 
     @property
+    def newest(self) -> int:
+        """Id of the span that was made last."""
+        return self._made
+
+    def made(self, kind: Kind, tokens: int, provenance: Provenance, subgoal: int | None = None) -> Span:
+        """Return a span that the agent or somebody for it makes in this turn."""
+        return Span(self.new_id(), kind, tokens, self.turn, provenance, subgoal)
+
+    def write(
+        self,
+        kind: Kind,
+        tokens: int,
+        account: Account,
+        *,
+        provenance: Provenance | None = None,
+        subgoal: int | None = None,
+        recovers: tuple[int, int] | None = None,
+    ) -> None:
+        """Append what the agent itself brings into the window between rewrites.
+
+        Parameters
+        ----------
+        kind, tokens, account, subgoal
+            What it is, how long, and from which account.
+        provenance : Provenance, optional
+            A tool's for a result, else the agent's own, if not given.
+        recovers : (int, int), optional
+            Id of the span whose evidence it brings back, and what that takes, tokens.
+        """
+        if provenance is None:
+            provenance = Provenance.TOOL if kind is Kind.TOOL_RESULT else Provenance.SELF
+        span = self.made(kind, tokens, provenance, subgoal)
+        if recovers is not None:
+            identity, cost = recovers
+            span = span._replace(rederive=cost, replaces=(identity,), carries=(identity,))
+            self.cognition.recoverable[span.id] = cost
+        self.context.append(span)
+        self.ledger.post(account, tokens)
+
+    @property
     def confidence(self) -> float:
         """How sure the agent is of what it remembers, the head apart: 1 minus the share in doubt."""
         context = self.context
@@ -113,6 +156,7 @@ class Attempt:
         self.freed = 0
         self.tombstones_charged = 0
         self.tombstones_free = 0
+        self.reinjected = 0
         self.dangled = 0
         self.measurement_bound = 0
         self.measured_error = 0

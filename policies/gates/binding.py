@@ -38,6 +38,8 @@ def permit(amendment: Amendment, written: int, cap: int | None = 4, *, imperativ
     True
     >>> permit(Amendment("payload", ("schema",)), written=4).reason
     'cap of 4 instructions in phase 0 is used up: consolidate what stands'
+    >>> permit(Amendment("payload", ("schema",), replaces=3), written=4).reason
+    "takes the place of 3 on 'payload'"
     >>> permit(Amendment("payload", narrative=True), written=0).require()
     Traceback (most recent call last):
         ...
@@ -50,6 +52,8 @@ command
     if cap is None:
         return Verdict(True, f"instruction {written + 1} of phase {amendment.phase}", {"written": written})
     figures = {"written": written, "cap": cap}
+    if amendment.replaces:
+        return Verdict(True, f"takes the place of {amendment.replaces} on {amendment.topic!r}", figures)
     if written >= cap:
         reason = f"cap of {cap} instructions in phase {amendment.phase} is used up: consolidate what stands"
         return Verdict(False, reason, figures, InstructionDecayError)
@@ -138,7 +142,7 @@ class BindingGate(Gate):
         if amendment.phase != self._phase:
             self._phase, self._written = amendment.phase, 0
         verdict = permit(amendment, self._written, self._cap, imperative=self._imperative)
-        self._written += verdict.accepted
+        self._written += verdict.accepted and not amendment.replaces
         return verdict
 
     def rely(self, reliance: Reliance) -> Verdict:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simulator.contracts import ACCEPTED, CoherenceBudgetInversionError, Gate, Proposal, Verdict
 from simulator.plan import Evict
-from simulator.spans import Kind
+from simulator.spans import FIXED
 
 if TYPE_CHECKING:
     from simulator.plan import RewritePlan
@@ -191,11 +191,11 @@ class CoherenceGate(Gate):
         for item in view.items:
             citing = references.citing.get(item.id, ())
             if not citing:
-                if item.dead and not item.marked and item.kind is not Kind.HEAD:
+                if item.dead and not item.marked and item.kind not in FIXED and item.constraint is False:
                     dead += item.tokens
                     dead_left += 0 if item.id in removed else item.tokens
                 continue
-            cost = item.rederive // max(1, len(item.replaces)) if self._is_dear(item) else 0
+            cost = item.rederive if self._is_dear(item) else 0
             costly += len(citing) if cost else 0
             # a reference goes with the item that makes it
             broken = sum(one not in gone for one in citing) if item.id in removed else 0
@@ -211,9 +211,12 @@ class CoherenceGate(Gate):
         """Judge the plan that was weighed last, by the exact tokens that it frees."""
         if self._weighed is None:
             return ACCEPTED
-        after = proposal.before - proposal.freed
-        coherent = min(proposal.before, after + self._kept)
-        weighed = self._weighed._replace(saved=proposal.freed, before=proposal.before, coherent=coherent)
+        after = proposal.before - proposal.believed_freed
+        weighed = self._weighed._replace(
+            saved=proposal.freed,
+            before=after + proposal.freed,  # what is left is what the policy's own counter says
+            coherent=min(proposal.before, after + self._kept),
+        )
         return cohere(weighed, self._threshold)
 
     def _is_dear(self, item: Item) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from simulator.contracts import ACCEPTED, Gate, LossySelfRewriteError, Proposal, Verdict
-from simulator.plan import Evict
+from simulator.plan import Evict, Mask
 
 if TYPE_CHECKING:
-    from simulator.plan import RewritePlan
+    from simulator.plan import Operation, RewritePlan
     from simulator.questions import Vitals
     from simulator.view import Item, View
 
@@ -80,7 +80,9 @@ reconstruct
 
 
 def trust(vitals: Vitals) -> Verdict:
-    """Judge whether a smaller and surer working set can be trusted: only where a ledger says what went.
+    """Judge whether a smaller and surer working set can be trusted: only where there is a ledger.
+
+    The record asks that the ledger exist and be consulted; an empty one says that nothing was dropped.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ class EvidenceGate(Gate):
         touched = set(plan.sources())
         stated = {identity for item in view.items for identity in _stated(item)}
         kept = {identity for item in view.items if item.id not in touched for identity in _stated(item)}
-        dropped = {operation.id for operation in plan.operations if isinstance(operation, Evict)}
+        dropped = {identity for one in plan.operations if _leaves_nothing(one) for identity in one.sources}
         self._evidence = Evidence(
             len(stated),
             tuple(sorted(stated - kept)),
@@ -158,6 +160,11 @@ class EvidenceGate(Gate):
     def resume(self, vitals: Vitals) -> Verdict:
         """Judge the state at turn start, where the red flag is looked for."""
         return trust(vitals) if self._red_flag else ACCEPTED
+
+
+def _leaves_nothing(operation: Operation) -> bool:
+    """Whether nothing at all stands in the place of a span: not even a placeholder that is seen."""
+    return isinstance(operation, Evict) or (isinstance(operation, Mask) and not operation.tokens)
 
 
 def _stated(item: Item) -> tuple[int, ...]:

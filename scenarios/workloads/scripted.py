@@ -71,6 +71,7 @@ class Row:
     def span(self, identity: int, born: int, number: int) -> Span:
         """Return the span that the row, the script's `number`-th, brings at one turn."""
         stated = number if self.constrains else self.restates
+        again = None if stated == identity else stated
         return Span(
             id=identity,
             kind=self.kind,
@@ -85,8 +86,9 @@ class Row:
             constraint=None if self.unclassified else stated is not None,
             rederive=self.rederive,
             doubt=round(self.doubt * self.tokens),
-            carries=() if stated is None or stated == identity else (stated,),
+            carries=() if again is None else (again,),
             binds=() if stated is None else (stated,),
+            restates=again,
         )
 
 
