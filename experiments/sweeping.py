@@ -29,7 +29,7 @@ from experiments.store import SweepStore, read_manifest, read_runs
 from experiments.workers import Failure
 from policies import load_policy
 from scenarios import load_scenario
-from scenarios.measures import MEASURES, YES_OR_NO
+from scenarios.measures import MEASURES, YES_OR_NO, possible
 from simulator import InputError, Run
 from simulator.catalogue import validated
 from simulator.errors import nearest_name
@@ -247,12 +247,16 @@ def table_of(folder: Path, experiment: Experiment) -> pd.DataFrame:
 
 
 def _interval(response: str, values: Sequence[float]) -> Interval | None:
-    """Return the interval of a mean; of a response that is 0 or 1, that of a share."""
+    """Return the interval of a mean, cut to what is possible; of a response that is 0 or 1, of a share."""
     if not values:
         return None
-    if response in MEASURES and MEASURES[response].unit == YES_OR_NO:
+    if response not in MEASURES:
+        return mean_interval(values)
+    if MEASURES[response].unit == YES_OR_NO:
         return share_interval(round(sum(values)), len(values))
-    return mean_interval(values)
+    interval = mean_interval(values)
+    least, most = possible(response)
+    return interval._replace(low=max(interval.low, least), high=min(interval.high, most))
 
 
 def regimes(table: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ confidence and quotes is said of the agent's belief, as its definition tells.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,6 +29,24 @@ class Measure(NamedTuple):
     unit: str
     definition: str
     take: Callable[[Run], Number]
+
+
+SIGNED = frozenset({"compliance_gap", "smallest_own_share_step", "quality_change"})
+"""Measures that are shares or numbers of one by their unit, and may be below 0 all the same."""
+
+
+def possible(name: str) -> tuple[float, float]:
+    """Return the least and the most that a measure can be: a share 0 to 1, a count 0 and up.
+
+    >>> possible("share_overflowed"), possible("mean_rise_pct")
+    ((0.0, 1.0), (-inf, inf))
+    """
+    unit = MEASURES[name].unit
+    if name in SIGNED:
+        return -math.inf, math.inf
+    if unit.startswith("share of") or unit == YES_OR_NO:
+        return 0.0, 1.0
+    return (0.0, math.inf) if unit == "count" else (-math.inf, math.inf)
 
 
 def _committed(run: Run) -> list[RewriteEntry]:
