@@ -41,6 +41,7 @@ SHOWN = (
     ("out_of_band_tokens", "tokens"),
     ("escalations", ""),
     ("constraints_held", ""),
+    ("constraints_total", ""),
     ("constraint_violations", ""),
     ("dangling_references", ""),
     ("rederivation_tokens", "tokens"),
