@@ -229,7 +229,11 @@ def sweep_command(
     except KeyboardInterrupt:
         print("whole parts are kept; the same command goes on from there", file=sys.stderr)
         raise
-    path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
+    try:
+        path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
+    except InputError as fault:  # a response that no run has exercised is a result, and no bad input
+        path = None
+        print(f"no picture: {fault}", file=sys.stderr)
     table = table_of(folder, loaded)
     if json:
         _say(reports.table_json(table))

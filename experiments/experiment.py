@@ -65,6 +65,8 @@ class Factor(Table):
             raise ValueError(f"values of one kind are one column of a table, not {labels}")
         if self.name in COLUMNS:
             raise ValueError(f"the name {self.name!r} is that of a column of every sweep")
+        if " x " in self.name:
+            raise ValueError(f"the name {self.name!r} reads as an interaction; expected one without ' x '")
         return self
 
     @property

@@ -47,8 +47,9 @@ def explain(
 
 
 def _told(entry: RewriteEntry, window: int) -> list[str]:
+    whose = f"agent {entry.agent}, " if entry.agent else ""
     lines = [
-        f"seen       turn {entry.turn}, {entry.time_s:.1f} s, at the check point {entry.trigger}: "
+        f"seen       {whose}turn {entry.turn}, {entry.time_s:.1f} s, at the check point {entry.trigger}: "
         f"{_tokens(entry.tokens_before)} in the window, {entry.occupancy_before_pct:.2f}% of {window:,}",
     ]
     if entry.selected:

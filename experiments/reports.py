@@ -180,7 +180,7 @@ def table_json(table: pd.DataFrame) -> str:
     return "".join(json_line(row) for row in table.to_dict("records"))
 
 
-def sweep_table(table: pd.DataFrame, path: Path, contrasts: pd.DataFrame | None = None) -> str:
+def sweep_table(table: pd.DataFrame, path: Path | None, contrasts: pd.DataFrame | None = None) -> str:
     """Return a sweep's points with their intervals, its effects or differences, and where the picture is."""
     places = [name for name in table.columns if name not in ("mean", "low", "high", "n", "failed")]
     shown = _table("", *places, "mean", "95% interval", "runs")
@@ -188,7 +188,8 @@ def sweep_table(table: pd.DataFrame, path: Path, contrasts: pd.DataFrame | None 
         bounds = f"{_number(row['low'])} to {_number(row['high'])}"
         _add_row(shown, *(_number(row[name]) for name in places), _number(row["mean"]), bounds, str(row["n"]))
     between = "" if contrasts is None else contrasts_table(contrasts)
-    return f"{_rendered(shown)}{between}\nThe picture is {one_line(str(path))}\n"
+    where = "" if path is None else f"\nThe picture is {one_line(str(path))}\n"
+    return f"{_rendered(shown)}{between}{where}"
 
 
 def contrasts_table(contrasts: pd.DataFrame) -> str:

@@ -240,6 +240,8 @@ class Expectation(Table):
 
 
 def _number(value: object) -> float | str | None:
+    if isinstance(value, bool):
+        return float(value)
     return value if isinstance(value, int | float | str) else None
 
 

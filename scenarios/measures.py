@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -49,6 +50,16 @@ def possible(name: str) -> tuple[float, float]:
     return (0.0, math.inf) if unit == "count" else (-math.inf, math.inf)
 
 
+def _of_one_agent(take: Callable[[Run], Number]) -> Callable[[Run], Number]:
+    """Make a measure that follows one history: of a fleet, which has several, it is None."""
+
+    @wraps(take)
+    def taken(run: Run) -> Number:
+        return None if any(row.agent for row in run.turn_rows) else take(run)
+
+    return taken
+
+
 def _committed(run: Run) -> list[RewriteEntry]:
     return [entry for entry in run.rewrite_rows if entry.outcome in COMMITTED]
 
@@ -61,11 +72,13 @@ def _overflowed(run: Run) -> Number:
     return float(run.outcome == "overflow")
 
 
+@_of_one_agent
 def _mean_rise(run: Run) -> Number:
     """Mean of -net as points of the window, over committed rewrites from the second on."""
     return _mean([_points(entry, -entry.net) for entry in _committed(run)[1:]])
 
 
+@_of_one_agent
 def _acceleration(run: Run) -> Number:
     """Rise of the last committed rewrite minus rise of the second, points."""
     rises = [_points(entry, -entry.net) for entry in _committed(run)[1:]]
@@ -80,6 +93,7 @@ def _after_commit(run: Run) -> Number:
     return _mean([entry.occupancy_after_pct for entry in _committed(run)])
 
 
+@_of_one_agent
 def _maxima_between_commits(run: Run) -> Number:
     """Mean over the gaps between commits of the highest turn-end occupancy in the gap."""
     turns = sorted({entry.turn for entry in _committed(run)})
@@ -113,6 +127,7 @@ def _own_selected(run: Run) -> Number:
     return _mean([float(entry.own_selected > 0) for entry in _planned(run)])
 
 
+@_of_one_agent
 def _own_selected_later(run: Run) -> Number:
     """Share of attempts from the second on whose plan holds own records."""
     return _mean([float(entry.own_selected > 0) for entry in _planned(run)[1:]])
@@ -126,16 +141,19 @@ def _steps(values: Sequence[float]) -> list[float]:
     return [after - before for before, after in pairwise(values)]
 
 
+@_of_one_agent
 def _own_share_growth(run: Run) -> Number:
     """Smallest step of the own records' share of the selected tokens, attempt to attempt."""
     return min(_steps([_own_share(entry) for entry in run.rewrite_rows]), default=None)
 
 
+@_of_one_agent
 def _quality_change(run: Run) -> Number:
     rows = run.rewrite_rows
     return rows[-1].decision_quality - rows[0].decision_quality if len(rows) > 1 else None
 
 
+@_of_one_agent
 def _largest_quality_step(run: Run) -> Number:
     """Largest step of decision quality between attempts from the second on: below 0 falls at each."""
     return max(_steps([entry.decision_quality for entry in run.rewrite_rows[1:]]), default=None)
@@ -145,11 +163,13 @@ def _rationales(run: Run) -> list[float]:
     return [float(entry.rewrite_cost) for entry in run.rewrite_rows if entry.rewrite_cost]
 
 
+@_of_one_agent
 def _rationale_growth(run: Run) -> Number:
     costs = _rationales(run)
     return costs[-1] - costs[0] if len(costs) > 1 else None
 
 
+@_of_one_agent
 def _smallest_rationale_step(run: Run) -> Number:
     """Smallest step of the rationale's length between attempts from the second on: above 0 grows at each."""
     return min(_steps(_rationales(run)[1:]), default=None)
@@ -185,11 +205,13 @@ LESSONS = 3
 """Attempts after which a policy that learns has learned how well things compress."""
 
 
+@_of_one_agent
 def _net_once_learned(run: Run) -> Number:
     """Sum of net over the attempts after the third: what is spent once there is evidence."""
     return float(sum(entry.net for entry in run.rewrite_rows[LESSONS:])) if run.rewrite_rows else None
 
 
+@_of_one_agent
 def _turns_to_overflow(run: Run) -> Number:
     """Return the turns from the first attempt to the end of a run that overflowed."""
     if run.outcome != "overflow" or not run.rewrite_rows:
@@ -197,6 +219,7 @@ def _turns_to_overflow(run: Run) -> Number:
     return float(len(run.turn_rows) - run.rewrite_rows[0].turn)
 
 
+@_of_one_agent
 def _triggered_each_turn(run: Run) -> Number:
     """Share of turns from the first attempt on in which an attempt started."""
     if not run.rewrite_rows:
@@ -218,6 +241,7 @@ def _cost_slope(run: Run) -> Number:
     return sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True)) / spread
 
 
+@_of_one_agent
 def _arrivals_per_turn(run: Run) -> Number:
     """Mean tokens that the world brings a turn, from the first attempt on."""
     if not run.rewrite_rows:
@@ -237,6 +261,7 @@ def _confidence_change(run: Run) -> Number:
     return _mean([entry.confidence_after - entry.confidence_before for entry in _committed(run)])
 
 
+@_of_one_agent
 def _confidence_and_size(run: Run) -> Number:
     """Correlation of confidence and size over turns, from the first attempt on."""
     if not run.rewrite_rows:
@@ -260,6 +285,7 @@ def _constraints_kept(run: Run) -> Number:
     return held / total if isinstance(total, int) and isinstance(held, int) else None
 
 
+@_of_one_agent
 def _delay_to_violation(run: Run) -> Number:
     """Count the turns from the first loss of a constraint to the first violation."""
     violated = next((row.turn for row in run.event_rows if row.kind == "violation"), None)
@@ -292,6 +318,7 @@ def _compression(run: Run) -> Number:
     return _mean([entry.freed / entry.tokens_before for entry in _committed(run)])
 
 
+@_of_one_agent
 def _coherence_cost(run: Run) -> Number:
     return run.rewrite_rows[-1].coherence_cost if run.rewrite_rows else None
 
@@ -309,6 +336,7 @@ def _per_hundred_turns(key: str) -> Callable[[Run], Number]:
     return rate
 
 
+@_of_one_agent
 def _gridlock_turn(run: Run) -> Number:
     """Return the turn of the first attempt after the last commit, None where the last one committed."""
     after: Number = None

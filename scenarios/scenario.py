@@ -43,7 +43,9 @@ class WindowTable(Table):
     tokens: Annotated[int, Field(ge=1, le=10**9)]
     output_reserve: Tokens = 0
     head: Tokens = 0
-    switches: tuple[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]], ...] = ()
+    switches: tuple[
+        tuple[Annotated[int, Field(ge=1, le=10**6)], Annotated[int, Field(ge=1, le=10**9)]], ...
+    ] = ()
 
 
 class RunTable(Table):

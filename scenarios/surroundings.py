@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from simulator.instructions import InstructionSpec, Topic
 from simulator.schema import Amount, Positive, Share, Table, Tokens
@@ -72,6 +72,14 @@ class TopicTable(Table):
     name: Name
     premises: tuple[Name, ...] = ()
     given: bool = False
+
+    @field_validator("premises")
+    @classmethod
+    def _each_once(cls, premises: tuple[str, ...]) -> tuple[str, ...]:
+        twice = next((name for name in premises if premises.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"premise {twice!r} stands twice; expected each once")
+        return premises
 
     def built(self) -> Topic:
         """Return the topic."""

@@ -206,12 +206,8 @@ class Context:
         missing = going - self._spans.keys()
         if missing:
             raise KeyError(f"spans {sorted(missing)} are no longer in the context")
-        places = {identity: place for place, identity in enumerate(self._spans)} if staged else {}
-        folds = any(one.span is not None and len(one.sources) > 1 for one in staged)
-        homes = _homes(staged, self._spans.values(), places) if folds else {}
-        for replacement in staged:
-            if replacement.span is not None:
-                at.setdefault(self._stand(replacement, places, homes), []).append(replacement.span)
+        for stand, span in _stood(staged, self._spans):
+            at.setdefault(stand, []).append(span)
         before = self.tokens
         kept = self._spans
         order: list[Span] = []
@@ -227,16 +223,6 @@ class Context:
         self._spans = {span.id: span for span in order}
         self.version += 1
         return before - self.tokens
-
-    def _stand(self, replacement: Replacement, places: dict[int, int], homes: dict[int, int]) -> int:
-        """Return the id after whose place a replacement stands."""
-        first = min(replacement.sources, key=places.__getitem__)
-        span = replacement.span
-        if span is None or len(replacement.sources) == 1:
-            return first
-        own = set(replacement.sources)
-        leant_on = [homes[one] for one in span.cites if one in homes and homes[one] not in own]
-        return max([first, *leant_on], key=places.__getitem__)
 
     def snapshot(self) -> Snapshot:
         """Return content, order, marks, index and totals, for comparison."""
@@ -359,15 +345,57 @@ class Context:
         return span
 
 
-def _homes(staged: list[Replacement], spans: Iterable[Span], places: dict[int, int]) -> dict[int, int]:
-    """Return where each antecedent stands: the span itself, what carries it, or what takes its place."""
-    homes: dict[int, int] = {}
-    for span in spans:
-        homes[span.id] = span.id
-        for carried in span.carries:
-            homes.setdefault(carried, span.id)
+def _stood(staged: list[Replacement], spans: dict[int, Span]) -> Iterator[tuple[int, Span]]:
+    """Yield what is put in with the id after whose place it stands; what folds lean on comes first."""
+    made = {one.span.id: one for one in staged if one.span is not None}
+    if all(len(one.sources) == 1 for one in made.values()):
+        for replacement in staged:
+            if replacement.span is not None:
+                yield replacement.sources[0], replacement.span
+        return
+    places = {identity: place for place, identity in enumerate(spans)}
+    homes = _homes(staged, spans, places)
+    stands = {new: min(one.sources, key=places.__getitem__) for new, one in made.items()}
+    begun: set[int] = set()
+    done: set[int] = set()
+    ahead = [*reversed(made)]
+    while ahead:
+        new = ahead[-1]
+        leant_on = _leant_on(made[new], homes)
+        first = [home for home in leant_on if home in made and home not in begun and home != new]
+        begun.add(new)
+        if first:  # in a ring of folds somebody has to come before what it leans on
+            ahead += reversed(first)
+            continue
+        ahead.pop()
+        if new in done:
+            continue
+        done.add(new)
+        after = [stands.get(home, home) for home in leant_on]
+        stands[new] = max([stands[new], *after], key=places.__getitem__)
+        span = made[new].span
+        if span is not None:
+            yield stands[new], span
+
+
+def _leant_on(replacement: Replacement, homes: dict[int, int]) -> list[int]:
+    """Return the homes of what a fold leans on, beside itself; a single span stands where it stood."""
+    span, own = replacement.span, replacement.sources
+    if span is None or len(own) == 1:
+        return []
+    return [homes[one] for one in span.cites if one not in own and homes.get(one, span.id) != span.id]
+
+
+def _homes(staged: list[Replacement], spans: dict[int, Span], places: dict[int, int]) -> dict[int, int]:
+    """Return where each antecedent stands: the span itself, what takes its place, or what carries it."""
+    going = {source for one in staged for source in one.sources}
+    homes = {identity: identity for identity in spans if identity not in going}
+    copies = [(places[span.id], span) for span in spans.values() if span.carries and span.id not in going]
     for replacement in staged:
         if replacement.span is not None:
-            stand = min(replacement.sources, key=places.__getitem__)
-            homes |= dict.fromkeys((*replacement.sources, *replacement.span.carries), stand)
+            homes |= dict.fromkeys(replacement.sources, replacement.span.id)
+            copies.append((min(map(places.__getitem__, replacement.sources)), replacement.span))
+    for _, span in sorted(copies, key=lambda copy: copy[0]):
+        for carried in span.carries:
+            homes.setdefault(carried, span.id)
     return homes

@@ -46,6 +46,10 @@ class RationaleLaw:
         return round(grown)
 
 
+FARTHEST = 20.0
+"""Logarithm of the factor beyond which no estimate goes astray."""
+
+
 @dataclass(frozen=True, slots=True)
 class QualityLaw:
     """How good the policy's decisions are: what it has eaten of its own records, and brevity.
@@ -79,7 +83,7 @@ class QualityLaw:
     def estimate_factor(self, quality: float, normal: float) -> float:
         """Return believed over intended saving: lognormal, spread growing as quality falls."""
         spread = self.error_gain * (1 - quality)
-        return math.exp(spread * normal) if spread else 1.0
+        return math.exp(max(-FARTHEST, min(FARTHEST, spread * normal))) if spread else 1.0
 
 
 @dataclass(frozen=True, slots=True)

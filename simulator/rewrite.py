@@ -8,7 +8,7 @@ changes but what the policy itself emits: a refusal leaves the rest as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import NamedTuple, TypeVar
 
 import simpy
@@ -294,6 +294,10 @@ def ask(work: Workspace, method: str, call: Callable[[Question], Answer], questi
     return answer
 
 
+VERDICT_FIELDS = (("accepted", bool), ("reason", str), ("figures", Mapping), ("escalate", bool))
+"""What a verdict is checked for: a policy may be anybody's class."""
+
+
 def ask_verdict(
     work: Workspace, method: str, call: Callable[[Question], Verdict], question: Question
 ) -> Verdict:
@@ -301,6 +305,9 @@ def ask_verdict(
     verdict = ask(work, method, call, question)
     if not isinstance(verdict, Verdict):
         raise RunFailed(method, f"policy returned {type(verdict).__name__}, expected a Verdict")
+    for name, kind in VERDICT_FIELDS:
+        if not isinstance(getattr(verdict, name), kind):
+            raise RunFailed(method, f"policy returned a Verdict whose {name} is {getattr(verdict, name)!r}")
     return verdict
 
 

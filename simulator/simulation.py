@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import simpy
 
 from simulator.agent import Agent
-from simulator.contracts import Brief, Policy
+from simulator.contracts import Brief, Policy, Terms
 from simulator.errors import RunFailed, told
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, ObedienceRow, Recorder, TurnRow, table
@@ -114,7 +114,7 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
     for number in range(setting.fleet.agents):
         whose: tuple[int, ...] = (number,) if number else ()  # the first one's world is that of no fleet
         streams = Streams(*coordinates_of(seed), setting.draws or setting.name, *whose)
-        work = Workspace(env, setting, policy if not number else deepcopy(policy), streams, number)
+        work = Workspace(env, setting, policy if not number else _copied(policy), streams, number)
         agents.append(Agent(work, World(setting.world, streams), supervisor, Recorder()))
     fleet = [agent.work for agent in agents]
     try:
@@ -141,6 +141,18 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         [row for agent in agents for row in agent.recorder.events],
         [row for work in fleet for row in work.bindings.rows],
     )
+
+
+def _copied(policy: Policy) -> Policy:
+    """Return a policy for one more agent of a fleet. Raises RunFailed where it cannot be copied."""
+    try:
+        copy = deepcopy(policy)
+        terms = copy.terms
+    except POLICY_FAULTS as fault:
+        raise RunFailed("copy", f"policy raised {told(fault)}") from fault
+    if copy is policy or not isinstance(terms, Terms):
+        raise RunFailed("copy", "a copy of the policy is no policy of its own")
+    return copy
 
 
 def _audit(work: Workspace) -> None:

@@ -43,11 +43,22 @@ def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[i
                 raise RunFailed("propose", f"the fixed {span.kind} cannot be rewritten")
             seen.add(identity)
             sources.append(span)
-    dropped = {operation.id for operation in plan.operations if isinstance(operation, Evict | Mask)}
+    _require_tombstones(plan)
+    return sources
+
+
+def _require_tombstones(plan: RewritePlan) -> None:
+    """Raise RunFailed unless the tombstones of a plan name spans that it drops, each once."""
+    if not isinstance(plan.tombstones, tuple):
+        raise RunFailed("propose", f"tombstones are a {type(plan.tombstones).__name__}, expected a tuple")
+    dropped = [operation.id for operation in plan.operations if isinstance(operation, Evict | Mask)]
+    left = set(dropped)
     for identity in plan.tombstones:
         if identity not in dropped:
             raise RunFailed("propose", f"a tombstone for span {identity!r}, which the plan does not drop")
-    return sources
+        if identity not in left:
+            raise RunFailed("propose", f"two tombstones for span {identity}")
+        left.discard(identity)
 
 
 def stage(work: Workspace, operation: Operation) -> Replacement:

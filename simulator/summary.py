@@ -111,7 +111,8 @@ SEEN = frozenset({End.OVERFLOW, End.DEAD, End.HALTED})
 def _is_observable(agent: Agent) -> bool:
     """Whether an agent could know how it stands: it saw its end, or nothing went wrong in silence."""
     work = agent.work
-    wrong = work.cognition.violations + work.cognition.false_claims + work.context.references()[1]
+    mind = work.cognition
+    wrong = mind.violations + mind.false_claims + mind.dropped + work.context.references()[1]
     return agent.outcome in SEEN or not (wrong or any(map(is_stale, work.bindings.rows)))
 
 

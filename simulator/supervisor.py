@@ -83,9 +83,10 @@ class Supervisor:
         arrived = self._env.now
         with desk.request() as place:
             yield place
-            self.waited_seconds += self._env.now - arrived
+            waited = self._env.now - arrived
             factor = 1.0 if self._spec.constant else exponential
             yield self._env.timeout(self._spec.service_seconds * factor)
             self.busy_seconds += self._spec.service_seconds * factor
         self.served += 1
+        self.waited_seconds += waited
         act(self._spec.evict_tokens)

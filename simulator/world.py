@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simulator.bounds import require_above_zero
-from simulator.errors import InputError
+from simulator.errors import InputError, RunFailed
 from simulator.streams import Streams
+
+MOST_CHANGES = 1_000
+"""Changes of one premise in one turn, above which a run is given up: no agent lives in such a world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,17 @@ class World:
         clock = turn if self._clock == "turns" else now
         if clock < self._due:
             return []
-        changed = []
+        changed: list[str] = []
         for name, due in self._next.items():
-            at = due
+            at, first = due, len(changed)
             while at <= clock:
                 self.versions[name] += 1
                 changed.append(name)
                 at = next(self._changes[name], math.inf)
+                if len(changed) - first > MOST_CHANGES:
+                    raise RunFailed(
+                        "world", f"premise {name!r} changes more than {MOST_CHANGES:,} times in one turn"
+                    )
             self._next[name] = at
         self._due = min(self._next.values(), default=math.inf)
         self.epoch += len(changed)

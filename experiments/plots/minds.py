@@ -56,7 +56,7 @@ def confidence_and_constraints(turns: pd.DataFrame, *, width: float = TWO_COLUMN
     lower = figure.add_subplot(2, 1, 2, sharex=upper)
     for name in names:
         own = runs[runs["policy"] == name]
-        _line(upper, mean_by(own, "turn", "confidence"), styles[name])
+        _line(upper, mean_by(own, "turn", "confidence"), styles[name], most=1.0)
         _line(lower, mean_by(own, "turn", "constraints_held"), styles[name])
     upper.tick_params(labelbottom=False)
     upper.set_ylabel("Confidence\n(believed, share)")
@@ -124,8 +124,9 @@ def compliance_by_epoch(obedience: pd.DataFrame, *, width: float = ONE_COLUMN) -
     return figure
 
 
-def _line(axes: Axes, told: pd.DataFrame, style: PolicyStyle) -> None:
-    axes.fill_between(told.index, told["low"], told["high"], color=style.colour, alpha=0.18, linewidth=0)
+def _line(axes: Axes, told: pd.DataFrame, style: PolicyStyle, most: float | None = None) -> None:
+    low, high = told["low"].clip(lower=0), told["high"].clip(upper=most)
+    axes.fill_between(told.index, low, high, color=style.colour, alpha=0.18, linewidth=0)
     axes.plot(told.index, told["mean"], color=style.colour, linestyle=style.dashes)
     axes.margins(x=0.01)
 

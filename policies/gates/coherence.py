@@ -34,6 +34,7 @@ class Coherence(NamedTuple):
     before, target : the size before the plan, and the size that it should end at.
     dead : what could be evicted at no cost to coherence, by this plan or another.
     coherent : the best size that keeps every antecedent, as far as the plan tells.
+    miscounted : how far the policy's own counter, which sizes are in, falls short of what is saved.
     """
 
     items: int
@@ -46,6 +47,7 @@ class Coherence(NamedTuple):
     target: int
     dead: int = 0
     coherent: int = 0
+    miscounted: int = 0
 
     @property
     def density(self) -> float:
@@ -54,8 +56,8 @@ class Coherence(NamedTuple):
 
     @property
     def after(self) -> int:
-        """Tokens after the plan."""
-        return self.before - self.saved
+        """Tokens after the plan, by the policy's own counter."""
+        return self.before - self.saved + self.miscounted
 
 
 def cohere(coherence: Coherence, threshold: float = 0.3) -> Verdict:
@@ -214,8 +216,9 @@ class CoherenceGate(Gate):
         after = proposal.before - proposal.believed_freed
         weighed = self._weighed._replace(
             saved=proposal.freed,
-            before=after + proposal.freed,  # what is left is what the policy's own counter says
+            before=proposal.before,
             coherent=min(proposal.before, after + self._kept),
+            miscounted=proposal.freed - proposal.believed_freed,
         )
         return cohere(weighed, self._threshold)
 

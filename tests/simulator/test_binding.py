@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from scipy import stats
 
+from policies import load_policy
 from policies.gates import BindingGate
+from scenarios import load_scenario
 from simulator.contracts import Fingerprint, InstructionTerms, Policy, Step, Terms, Turn, Verdict
 from simulator.instructions import InstructionSpec, Topic
 from simulator.laws import BindingLaw, EvidenceLaw, Laws
@@ -18,7 +21,7 @@ from simulator.plan import Evict, Fold, RewritePlan, Summarise
 from simulator.questions import Amendment, Reliance
 from simulator.recorder import ObedienceRow
 from simulator.setting import Setting
-from simulator.simulation import Run, simulate
+from simulator.simulation import Run, brief_of, simulate
 from simulator.spans import Kind, Span
 from simulator.view import View
 from simulator.world import PremiseSpec, WorldSpec
@@ -30,6 +33,7 @@ MANY = 300
 SEEDS = range(10)
 PAYLOAD = Topic("payload", ("schema",))
 STALE = Verdict(False, "stale")
+OUTSIDE = InstructionTerms(fingerprint=Fingerprint.OUTSIDE)
 
 
 def accepts_fresh(reliance: Reliance) -> Verdict:
@@ -48,6 +52,7 @@ def lived(listed: type, scripted: Make) -> Lived:
         at: Sequence[float] = (),
         seed: int = 1,
         validator: bool = False,
+        barrier: bool = False,
         phase: str | None = None,
         evidence: EvidenceLaw | None = None,
         terms: InstructionTerms | None = None,
@@ -66,7 +71,7 @@ def lived(listed: type, scripted: Make) -> Lived:
             horizon=turns,
             laws=Laws(binding=law, evidence=evidence or EvidenceLaw()),
             world=WorldSpec((PremiseSpec("schema", tuple(at)), PremiseSpec("tools"))),
-            instructions=InstructionSpec(topics, phase, validator, accreted),
+            instructions=InstructionSpec(topics, phase, validator, barrier, accreted),
         )
         run = simulate(setting, policy, seed)
         run.summary["policy"] = policy
@@ -340,12 +345,30 @@ def test_placebos_move_quotes_and_not_obedience(lived: Lived, placebo: Instructi
         assert [row._replace(quoted=False) for row in one.obedience_rows] == [
             row._replace(quoted=False) for row in other.obedience_rows
         ]
-    for turn in (1, 4, 6):
+    for turn in (1, 2, 4, 6):
         must_be_share(rows_of(plain, turn), 0.6, "quoted")
-        must_be_share(rows_of(raised, turn), 0.8, "quoted")
+        # nothing is salient before it has been said again
+        must_be_share(rows_of(raised, turn), 0.8 if turn > 1 or placebo.emphatic else 0.6, "quoted")
     said = [(row.turn, row.tokens) for row in raised[0].event_rows if row.kind == "repeated"]
     assert said == ([(turn, 7 * MANY) for turn in (2, 4, 6)] if placebo.repeats_every else [])
     assert raised[0].summary["instruction_tokens"] == sum(tokens for _, tokens in said)
+
+
+@pytest.mark.unit
+def test_a_repetition_moves_what_is_quoted_only_while_it_is_fresh(lived: Lived) -> None:
+    # quoted exactly where raised; all is lost in turn 8, when it was to be said again, and written anew
+    run = lived(
+        13,
+        BindingLaw(tokens=7, obey=0, quote=0, salience_gain=1, failure_share=1),
+        terms=InstructionTerms(repeats_every=4),
+        check_by=lambda gauge: gauge.turn == 8,
+        propose_by=lambda view: RewritePlan(tuple(map(Evict, instructions_in(view))), 1),
+    )
+    said = [row.turn for row in run.event_rows if row.kind == "repeated"]
+    assert said == [4, 12]
+    quoted = {turn: {row.quoted for row in run.obedience_rows if row.turn == turn} for turn in range(2, 14)}
+    early, fresh, none, old = [{False}] * 2, [{True}] * 4, [set()], [{False}] * 3
+    assert [*quoted.values()] == [*early, *fresh, *none, *old, {True}, {True}]
 
 
 # --------------------------------------------------------------------------- where the fingerprint lives
@@ -366,25 +389,56 @@ def test_a_rewrite_forges_a_tag_inside_at_its_rate_and_loses_the_rest(
 ) -> None:
     number = 2_000
     run = lived(
-        4,
+        5,
         BindingLaw(tokens=5, forge_share=forge_share),
         accreted=number,
-        at=(3, 4),
+        at=(2, 4, 5),
         terms=InstructionTerms(fingerprint=Fingerprint.INSIDE),
-        check_by=lambda gauge: gauge.turn == 2,
+        check_by=lambda gauge: gauge.turn == 3,
         propose_by=rewrites_instructions,
     )
     asked = run.summary["policy"].reliances  # type: ignore[attr-defined]
-    by_turn = [asked[turn * number : (turn + 1) * number] for turn in range(4)]
-    assert all(one.written == {"schema": 0} for one in by_turn[0])
-    for rest, version in ((by_turn[1], 0), (by_turn[2], 1), (by_turn[3], 2)):
-        shown = Counter(str(one.written) for one in rest)
-        assert set(shown) <= {str({"schema": version}), "None"}
-        low, high = stats.binom.interval(1 - FALSE_ALARM, number, forge_share)
-        assert low <= shown[str({"schema": version})] <= high
-    # which of them, is settled at the rewrite
-    forged = [[one.written is not None for one in rest] for rest in by_turn[1:]]
-    assert forged[0] == forged[1] == forged[2]
+    by_turn = [asked[turn * number : (turn + 1) * number] for turn in range(5)]
+    for before in by_turn[:2]:
+        assert all(one.written == {"schema": 0} for one in before)
+    # which of them, and what they show, is settled at the rewrite: the versions of its turn
+    low, high = stats.binom.interval(1 - FALSE_ALARM, number, forge_share)
+    assert low <= sum(one.written == {"schema": 1} for one in by_turn[2]) <= high
+    assert {str(one.written) for one in by_turn[2]} <= {str({"schema": 1}), "None"}
+    shown = [[one.written for one in rest] for rest in by_turn[2:]]
+    assert shown[0] == shown[1] == shown[2]
+    # so a forged one passes for fresh in that epoch, and is stale again in the next
+    passing = [sum(BindingGate().rely(one).accepted for one in rest) for rest in by_turn]
+    assert passing == [number, 0, sum(one is not None for one in shown[0]), 0, 0]
+
+
+@pytest.mark.unit
+def test_a_second_rewrite_settles_a_forgery_no_other_way(lived: Lived) -> None:
+    # the text stands in a summary by then, which is what the second rewrite rewrites
+    run = lived(
+        5,
+        BindingLaw(tokens=5, forge_share=1),
+        accreted=3,
+        at=(2, 4),
+        terms=InstructionTerms(fingerprint=Fingerprint.INSIDE),
+        check_by=lambda gauge: gauge.turn in {3, 5},
+        propose_by=lambda view: RewritePlan(tuple(Summarise(item.id) for item in view.items), 1),
+    )
+    asked = run.summary["policy"].reliances  # type: ignore[attr-defined]
+    versions = [one.written["schema"] for one in asked]
+    assert versions == [0] * 6 + [1] * 9
+
+
+@pytest.mark.unit
+def test_whoever_is_asked_cannot_forge_the_tag_that_it_is_shown(lived: Lived) -> None:
+    def forges(reliance: Reliance) -> Verdict:
+        shown.append(dict(reliance.written or {}))
+        reliance.written["schema"] = reliance.live["schema"]  # type: ignore[index]
+        return Verdict(True, "")
+
+    shown: list[dict[str, int]] = []
+    lived(4, BindingLaw(), accreted=1, at=(3,), terms=OUTSIDE, rely_by=forges)
+    assert shown == [{"schema": 0}] * 4
 
 
 @pytest.mark.unit
@@ -494,16 +548,165 @@ def test_a_cap_blocks_or_consolidates(
 
 @pytest.mark.unit
 def test_consolidation_leaves_other_topics_and_what_came_from_outside(lived: Lived) -> None:
+    def once_or_in_the_place_of_others(one: Amendment) -> Verdict:
+        first = one.topic == "payload" and not written
+        written.append(one)
+        return Verdict(first or one.topic == "style" or one.replaces > 0, "no")
+
+    written: list[Amendment] = []
     run = lived(
-        4,
+        5,
         BindingLaw(tokens=7, obey=0, failure_share=1),
         Topic("payload", given=True),
         Topic("style"),
         terms=InstructionTerms(consolidates=True),
-        amend_by=lambda one: Verdict(one.topic == "style", "no"),
+        amend_by=once_or_in_the_place_of_others,
     )
-    at_the_end = Counter((row.topic, row.outside) for row in run.obedience_rows if row.turn == 4)
-    assert at_the_end == {("payload", True): 1, ("payload", False): 1, ("style", False): 3}
+    at_the_end = Counter((row.topic, row.outside) for row in run.obedience_rows if row.turn == 5)
+    assert at_the_end == {("payload", True): 1, ("payload", False): 1, ("style", False): 4}
+    assert {one.replaces for one in written if one.topic == "style"} == {0}
+    assert [one.replaces for one in written if one.topic == "payload"] == [0, *[0, 1] * 4]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("consolidates", [False, True])
+@pytest.mark.parametrize("narrative", [0, 1])
+@pytest.mark.parametrize("accreted", [0, 3])
+def test_what_is_refused_in_every_form_is_not_written(
+    lived: Lived, consolidates: bool, narrative: int, accreted: int
+) -> None:
+    turns = 4
+    law = BindingLaw(tokens=7, obey=0, failure_share=1, narrative_share=narrative)
+    terms = InstructionTerms(consolidates=consolidates)
+    run = lived(turns, law, accreted=accreted, terms=terms, amend_by=Verdict(False, "no"))
+    assert {row.tokens for row in run.turn_rows} == {7 * accreted}  # and nothing has gone in its place
+    total = run.summary
+    assert (total["instruction_tokens"], total["retired_tokens"]) == ((0 if accreted else None), 0)
+    assert (total["instructions_written"] or 0, total["instructions_unwritten"] or 0) == (
+        0,
+        turns if accreted else 0,
+    )
+    assert Counter(row.kind for row in run.event_rows if row.kind in {"unwritten", "retired"}) == {
+        "unwritten": turns
+    }
+    # asked in order: as worded, as a command, in the place of what stands
+    plain = Amendment("payload", ("schema",))
+    forms = [plain._replace(narrative=True)] * narrative + [plain]
+    if consolidates and accreted:
+        forms.append(plain._replace(replaces=accreted))
+    assert total["policy"].amendments == forms * turns  # type: ignore[attr-defined]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("form", range(3))
+def test_the_first_form_that_is_accepted_is_the_one_that_is_written(lived: Lived, form: int) -> None:
+    asked: list[Amendment] = []
+
+    def accepts_the_nth(one: Amendment) -> Verdict:
+        asked.append(one)
+        return Verdict(len(asked) > form, "no")
+
+    law = BindingLaw(tokens=7, obey=0, failure_share=1, narrative_share=1)
+    terms = InstructionTerms(consolidates=True)
+    run = lived(1, law, accreted=2, terms=terms, amend_by=accepts_the_nth)
+    assert len(asked) == form + 1
+    replaced = 2 if form == 2 else 0
+    assert run.turn_rows[-1].tokens == 7 * (3 - replaced)
+    assert run.summary["instructions_written"] == 1
+    retired = [row.detail for row in run.event_rows if row.kind == "retired"]
+    assert retired == ["instruction on payload: consolidated"] * replaced
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("seed", range(6))
+def test_under_guarded_a_phase_adds_no_more_than_the_cap(seed: int, scripted: Make) -> None:
+    gate = load_policy("guarded")
+    net: Counter[int] = Counter()
+    replaced: list[int] = []
+
+    def counted(amendment: Amendment) -> Verdict:
+        verdict = gate.amend(amendment)
+        if verdict.accepted:
+            net[amendment.phase] += 1 - amendment.replaces
+            replaced.append(amendment.replaces)
+            assert net[amendment.phase] <= 4
+        return verdict
+
+    setting = load_scenario("instruction-decay").setting()
+    setting = replace(setting, laws=replace(setting.laws, binding=replace(setting.laws.binding, obey=0.3)))
+    policy = scripted(terms=gate.terms, check_by=False, amend_by=counted, rely_by=gate.rely)
+    gate.begin(brief_of(setting))
+    run = simulate(setting, policy, seed)
+    given = sum(topic.given for topic in setting.instructions.topics)
+    assert max(net.values()) == 4
+    assert any(replaced)
+    assert max(row.active for row in run.obedience_rows) <= given + 4 * len(net)
+    assert run.summary["instructions_written"] == len(replaced)
+
+
+@pytest.mark.unit
+def test_what_stood_before_the_first_turn_was_not_written_in_this_run(lived: Lived) -> None:
+    quiet = lived(3, BindingLaw(tokens=7), accreted=3)
+    assert (quiet.summary["instructions_written"], quiet.summary["instruction_tokens"]) == (0, 0)
+    failing = lived(3, BindingLaw(tokens=7, obey=0, failure_share=1), accreted=3)
+    assert failing.summary["instructions_written"] == 3
+    assert failing.turn_rows[-1].tokens == 7 * (3 + 3)
+
+
+# --------------------------------------------------------------------------- draws of the wording
+
+
+def worded(lived: Lived, turns: int, *, diagnoses: bool, seed: int = 1) -> dict[str, list[bool]]:
+    """Return how each failure on each of two topics would first be worded; nothing is ever written."""
+    run = lived(
+        turns,
+        BindingLaw(narrative_share=0.5, failure_share=1),
+        Topic("payload"),
+        Topic("style"),
+        terms=InstructionTerms(diagnoses=diagnoses),
+        amend_by=lambda one: Verdict(False, "no"),
+        seed=seed,
+    )
+    told: dict[str, list[bool]] = {"payload": [], "style": []}
+    asked = iter(run.summary["policy"].amendments)  # type: ignore[attr-defined]
+    for amendment in asked:
+        told[amendment.topic].append(amendment.narrative)
+        if amendment.narrative:
+            assert not next(asked).narrative  # asked again as a command
+    return told
+
+
+@pytest.mark.theory
+def test_two_topics_that_fail_in_one_turn_are_worded_independently(lived: Lived) -> None:
+    told = worded(lived, 2_000, diagnoses=False)
+    low, high = stats.binom.interval(1 - FALSE_ALARM, 2_000, 0.5)
+    both = list(zip(told["payload"], told["style"], strict=True))
+    assert len(both) == 2_000
+    for share in (told["payload"], told["style"], [one == other for one, other in both]):
+        assert low <= sum(share) <= high
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("seed", range(3))
+def test_a_diagnosis_changes_when_it_is_written_and_not_how_it_is_worded(lived: Lived, seed: int) -> None:
+    naive, diagnosing = (worded(lived, 60, diagnoses=one, seed=seed) for one in (False, True))
+    for topic, told in naive.items():
+        assert diagnosing[topic] == told[:-1]  # the last failure is diagnosed when the run is over
+
+
+@pytest.mark.property
+def test_a_diagnosis_does_not_change_what_is_urgent_either(lived: Lived) -> None:
+    # who is urgent is revoked at once, and nobody else ever is
+    law = BindingLaw(decay=1e-9, urgency=1e12, urgent_share=0.5, failure_share=1)
+    topics = tuple(Topic(f"topic {one}") for one in range(40))
+    revoked = []
+    for diagnoses in (False, True):
+        run = lived(4, law, *topics, terms=InstructionTerms(diagnoses=diagnoses))
+        rows = [row for row in run.obedience_rows if row.turn == 4 and row.instruction < len(topics)]
+        assert len(rows) == len(topics)
+        revoked.append({row.topic: row.revoked for row in rows})
+    assert revoked[0] == revoked[1]
+    assert 5 < sum(revoked[0].values()) < 35
 
 
 @pytest.mark.unit
@@ -574,6 +777,63 @@ def test_a_validator_derives_anew_without_a_token_of_the_window(lived: Lived) ->
 def test_an_instruction_given_from_outside_needs_no_validator(lived: Lived) -> None:
     run = lived(3, BindingLaw(), Topic("payload", ("schema",), given=True), at=(2,), validator=True)
     assert not [row for row in run.event_rows if row.kind == "validated"]
+
+
+# --------------------------------------------------------------------------- the barrier
+
+
+@pytest.mark.unit
+def test_behind_a_barrier_what_the_agent_wants_to_write_comes_from_outside(lived: Lived) -> None:
+    law = BindingLaw(tokens=7, obey=0, kept_at_change=0, failure_share=1, rederive_tokens=50)
+    for diagnoses in (False, True):
+        run = lived(
+            5,
+            law,
+            at=(3,),
+            barrier=True,
+            terms=InstructionTerms(fingerprint=Fingerprint.NONE, diagnoses=diagnoses),
+            amend_by=Verdict(False, "nobody asks"),
+            rely_by=STALE,
+        )
+        policy, written = run.summary["policy"], 4 if diagnoses else 5
+        assert policy.amendments == policy.reliances == []  # type: ignore[attr-defined]
+        assert {(row.outside, row.changes, row.stopped, row.auditable) for row in run.obedience_rows} == {
+            (True, 0, False, True)
+        }
+        assert [row.tokens for row in run.event_rows if row.kind == "instruction"] == [7] * written
+        assert run.summary["instruction_tokens"] == run.turn_rows[-1].tokens == 7 * written
+        # what the agent has not written is not counted as written
+        assert run.summary["instructions_written"] == run.summary["stale_obedience"] == 0
+    assert not any(row.kind in {"stopped", "unwritten", "retired"} for row in run.event_rows)
+
+
+@pytest.mark.unit
+def test_what_is_received_behind_a_barrier_is_somebody_elses_and_as_old_as_it_is(
+    lived: Lived,
+) -> None:
+    run = lived(
+        4,
+        BindingLaw(tokens=7, obey=0, failure_share=1),
+        barrier=True,
+        check_by=lambda gauge: gauge.turn == 4,
+    )
+    (view,) = run.summary["policy"].views  # type: ignore[attr-defined]
+    assert {(item.kind, str(item.provenance)) for item in view.items} == {(Kind.INSTRUCTION, "user")}
+    assert [row.age for row in run.obedience_rows if row.turn == 4] == [3, 2, 1]
+
+
+@pytest.mark.theory
+def test_two_that_are_received_on_one_topic_are_obeyed_independently(lived: Lived) -> None:
+    # written after the first turn in which nothing binds, and in every turn in which none is obeyed
+    turns, both = 3_000, []
+    run = lived(turns, BindingLaw(obey=0.5, quote=0.5, failure_share=1), barrier=True, seed=5)
+    for turn in range(turns):
+        rows = [row for row in run.obedience_rows if row.turn == turn]
+        both += [(rows[0].obeyed == rows[1].obeyed, rows[0].quoted == rows[1].quoted)] if rows[1:] else []
+    low, high = stats.binom.interval(1 - FALSE_ALARM, len(both), 0.5)
+    assert len(both) > 2_000
+    for share in zip(*both, strict=True):
+        assert low <= sum(share) <= high
 
 
 # --------------------------------------------------------------------------- one span a rule

@@ -188,7 +188,7 @@ def test_a_restatement_keeps_a_constraint_alive(workspace: Callable) -> None:
     work.context.apply([stage(work, Summarise(5))])
     assert not work.context.holds(1)
     assert work.context.bound == 0
-    assert work.cognition.stated == {1}  # stated it was all the same
+    assert work.cognition.stated == {1: 40}  # stated it was all the same
 
 
 @pytest.mark.unit
@@ -291,4 +291,20 @@ def test_what_it_takes_to_recover_a_summary_does_not_tell_what_survived(workspac
         spans = constraint(1, rederive=950), constraint(2, rederive=50)
         return staged(workspace(EvidenceLaw(retention), *spans), Fold((1, 2))).rederive
 
-    assert shown(0) == shown(0.5) == shown(1) == 1_000
+    assert shown(0) == shown(0.5) == shown(1) == 950
+
+
+@pytest.mark.property
+@given(st.lists(st.sampled_from([0, 0, 40, 950]), min_size=1, max_size=6), st.integers(1, 5))
+def test_a_summary_is_as_dear_as_the_dearest_of_its_sources(
+    workspace: Callable, costs: list[int], cut: int
+) -> None:
+    spans = [Span(place, Kind.TOOL_RESULT, 100, rederive=cost) for place, cost in enumerate(costs)]
+    work = workspace(EvidenceLaw(), *spans)
+    first = stage(work, Fold(tuple(range(len(costs))[:cut])))
+    assert first.span is not None
+    assert first.span.rederive == max(costs[:cut])
+    # and so is a summary of summaries
+    work.context.apply([first])
+    rest = tuple(range(len(costs))[cut:])
+    assert staged(work, Fold((first.span.id, *rest)), attempt=2).rederive == max(costs)
