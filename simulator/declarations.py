@@ -37,7 +37,7 @@ class MeasurementPlan(StrEnum):
 
 
 class Placement(StrEnum):
-    """Where a marker lives that must outlast a rewrite: a tombstone, or the fingerprint of premises."""
+    """Where the record of what was dropped lives: outside the window, or inside, charged or free."""
 
     OUTSIDE = "outside"
     INSIDE_CHARGED = "inside-charged"

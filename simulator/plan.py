@@ -45,7 +45,7 @@ class Summarise(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Put one summary in the place of several spans, where the first of them stood."""
+    """Put one summary in the place of several spans: where the first stood, after what it leans on."""
 
     ids: tuple[int, ...]
 
