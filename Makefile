@@ -4,9 +4,10 @@ LINT_IMPORTS ?= $(dir $(PYTHON))lint-imports
 REWRITELAB ?= $(dir $(PYTHON))rewritelab
 UV ?= uv
 
-# The studies whose pictures stand in docs/findings.md.
+# The studies whose pictures stand in docs/findings.md, and those of which only tables do.
 FINDINGS = gate-off gate-ablation tag-recall-constraint tombstone-placement escalation-storm reference-density \
 	coherence-cost accretion
+FINDINGS_TABLES = tag-recall-closed tag-recall-needed gridlock decay-factors
 
 .PHONY: help format format-check lint types layers test docs tables findings bench lock
 
@@ -38,10 +39,11 @@ docs:          ## the code blocks of README and docs, and the examples in docstr
 tables:        ## the tables in docs/*.md that are made from the code
 	$(PYTHON) docs/make_tables.py
 
-findings:      ## the pictures of docs/findings.md, from sweeps into results/
+findings:      ## the sweeps of docs/findings.md into results/, and its pictures
 	for study in $(FINDINGS); do \
 		$(REWRITELAB) sweep $$study --fresh && cp results/$$study/$$study.png docs/images/ || exit 1; \
 	done
+	for study in $(FINDINGS_TABLES); do $(REWRITELAB) sweep $$study --fresh || exit 1; done
 
 bench:         ## ratios, never absolute times
 	$(PYTHON) benchmarks/run.py

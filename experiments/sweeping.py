@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -250,13 +251,18 @@ def _interval(response: str, values: Sequence[float]) -> Interval | None:
     """Return the interval of a mean, cut to what is possible; of a response that is 0 or 1, of a share."""
     if not values:
         return None
-    if response not in MEASURES:
-        return mean_interval(values)
-    if MEASURES[response].unit == YES_OR_NO:
+    if response in MEASURES and MEASURES[response].unit == YES_OR_NO:
         return share_interval(round(sum(values)), len(values))
     interval = mean_interval(values)
-    least, most = possible(response)
+    if response in MEASURES:
+        least, most = possible(response)
+    else:
+        least, most = (-math.inf if response in SIGNED_KEYS else 0.0), math.inf
     return interval._replace(low=max(interval.low, least), high=min(interval.high, most))
+
+
+SIGNED_KEYS = ("net_tokens", "believed_net_tokens")
+"""Keys of the summary that may be below 0."""
 
 
 def regimes(table: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
