@@ -16,7 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.small_worlds import EMPTY, FLOOD, FULL, INSTRUCTED, SEED, STRESS, VIEWS, with_other_truth
+from policies.small_worlds import (
+    EMPTY,
+    FLOOD,
+    FULL,
+    INSTRUCTED,
+    SEED,
+    STATED,
+    STRESS,
+    VIEWS,
+    with_other_truth,
+)
 from policies.witness import (
     ALL,
     INPUTS,
@@ -269,25 +279,17 @@ def _wall_clock(start: float, step: float) -> Iterator[None]:
 def _cannot_see_the_truth(subject: Subject) -> str:
     """Require decisions that hidden truth does not move before a replacement that shows it is paid for."""
     seen = 0
-    for setting in (*STRESS, FULL):
+    for setting in (*STRESS, FULL, STATED):
         other = with_other_truth(setting)
         runs = []
         for world in (setting, other):
-            free = live(subject, subject.fresh(), world)
-            urged = insisted(subject, subject.fresh(), world)
-            runs.append((_until_paid(free.decisions), _until_paid(urged.decisions)))
+            free = live(subject, subject.fresh(), world, until_paid=True)
+            urged = insisted(subject, subject.fresh(), world, until_paid=True)
+            runs.append((free.decisions, urged.decisions))
         for one, two in zip(*runs, strict=True):
             _require_same(one, two, "whatever compresses, before a replacement was paid for")
             seen += len(one)
     return f"expected equal decisions whatever compresses, saw {seen} of them equal before any was paid for"
-
-
-def _until_paid(decisions: list[Decision]) -> list[Decision]:
-    """Return the decisions up to the first plan whose staged sizes would show what compresses."""
-    for number, decision in enumerate(decisions, start=1):
-        if decision.pays:
-            return decisions[:number]
-    return decisions
 
 
 def _survives(subject: Subject) -> str:

@@ -26,7 +26,7 @@ from simulator.contracts import (
     Terms,
     Verdict,
 )
-from simulator.plan import Evict, Operation, RewritePlan
+from simulator.plan import Evict, Mask, Operation, RewritePlan
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.view import Gauge, View
 
@@ -160,10 +160,14 @@ class ComposedPolicy(Policy):
         return self.parts.trigger.target(gauge) if self.parts.trigger else None
 
     def _tombstones(self, operations: Iterable[Operation]) -> tuple[int, ...]:
-        """Return the ids of what is evicted, where the policy leaves a record of it."""
+        """Return the ids of what leaves nothing behind, where the policy leaves a record of it."""
         if self.terms.tombstones is None:
             return ()
-        return tuple(operation.id for operation in operations if isinstance(operation, Evict))
+        return tuple(
+            operation.id
+            for operation in operations
+            if isinstance(operation, Evict) or (isinstance(operation, Mask) and not operation.tokens)
+        )
 
     def _chosen(self, units: list[Unit], need: int | None) -> list[Unit]:
         """Return the first units within the limit of spans, until the need is met."""

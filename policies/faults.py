@@ -81,10 +81,10 @@ def _plan_fault(answer: object, view: object) -> str:
 def _tombstones_fault(tombstones: object, operations: Iterable[Operation]) -> str:
     if not isinstance(tombstones, tuple):
         return f"expected a tuple of tombstones, saw {tombstones!r}"
-    evicted = {operation.id for operation in operations if isinstance(operation, Evict)}
+    dropped = {operation.id for operation in operations if isinstance(operation, Evict | Mask)}
     for identity in tombstones:
-        if not is_whole(identity) or identity not in evicted:
-            return f"expected tombstones of evicted spans, saw {identity!r}"
+        if not is_whole(identity) or identity not in dropped:
+            return f"expected tombstones of evicted or masked spans, saw {identity!r}"
     return ""
 
 

@@ -48,7 +48,7 @@ class ReplacementRule:
         if self._drops(items):
             return self.tombstone * len(items)
         if self.kind == "mask":
-            return self.placeholder * len(items)
+            return (self.placeholder or self.tombstone) * len(items)  # of nothing there is a record to keep
         left = round(
             sum(min(self.ratio + self.ratio_per_pass * item.passes, 1.0) * item.tokens for item in items)
         )

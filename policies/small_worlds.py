@@ -43,6 +43,8 @@ class SmallWorkload:
     tokens : of a tool result, at the median; 0 brings nothing.
     spread : of the logarithm of sizes; 0 is a script to the token.
     compressible : hidden truth of every span.
+    stated : user messages are tagged as constraints, and results are dear to recover.
+    binds : hidden truth of what is so tagged: it has force.
     topics : topics of instructions that the step of every turn comes under.
     """
 
@@ -51,6 +53,8 @@ class SmallWorkload:
     spread: float = 0.0
     compressible: bool = True
     topics: tuple[str, ...] = ()
+    stated: bool = False
+    binds: bool = True
 
     def initial(self, streams: Streams) -> Iterator[Span]:
         """Yield what stands in the window at the start; its pieces of work are numbered below 0."""
@@ -109,6 +113,9 @@ class SmallWorkload:
             needed=needed,
             passes=passes,
             compressible=self.compressible,
+            constraint=self.stated and kind is Kind.USER,
+            rederive=2 * tokens if self.stated and kind is Kind.TOOL_RESULT else 0,
+            binds=(identity,) if self.stated and self.binds and kind is Kind.USER else (),
         )
 
 
@@ -157,6 +164,7 @@ VIEWS = (
     MARKED,
     _world("view with folds", SmallWorkload(opening=4), horizon=20),
 )
+STATED = _world("stated and cited", SmallWorkload(opening=10, spread=0.6, stated=True))
 INSTRUCTED = replace(
     _world("instructions", SmallWorkload(opening=10, spread=0.6, topics=("payload", "order")), horizon=20),
     laws=replace(LAWS, binding=BindingLaw(tokens=10, obey=0.5, kept_at_change=0.0, failure_share=1.0)),
@@ -170,11 +178,11 @@ SEED = 20_261_113
 
 
 def with_other_truth(setting: Setting) -> Setting:
-    """Return the same visible world in which the opposite compresses, and summaries come out longer."""
+    """Return the same visible world in which the opposite compresses and binds, and summaries are longer."""
     workload = setting.workload
     assert isinstance(workload, SmallWorkload)
     return replace(
         setting,
-        workload=replace(workload, compressible=not workload.compressible),
+        workload=replace(workload, compressible=not workload.compressible, binds=not workload.binds),
         laws=replace(setting.laws, summary=replace(setting.laws.summary, ratio=0.6)),
     )

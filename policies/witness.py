@@ -89,6 +89,7 @@ class Witness(Policy):
     insists : lets the engine try a rewrite at each check point whatever the policy says.
     lens : whose faults count: of `ALL` methods, of one (which is asked variants too), or of none; a
         change of `INPUTS` counts under its own lens only.
+    until_paid : the policy is asked nothing more once it has asked for a replacement.
 
     Attributes
     ----------
@@ -108,13 +109,14 @@ class Witness(Policy):
         terms: Terms | None = None,
         insists: bool = False,
         lens: str = NOTHING_AT_ALL,
+        until_paid: bool = False,
     ) -> None:
         self.terms = _engine_terms(policy) if terms is None else terms
         self.decisions: list[Decision] = []
         self.questions: list[tuple[object, ...]] = []
         self.outcome = ""
         self._subject, self._policy, self._world = subject, policy, world
-        self._insists, self._lens = insists, lens
+        self._insists, self._lens, self._until_paid = insists, lens, until_paid
 
     def begin(self, brief: Brief) -> None:
         """Begin the policy."""
@@ -123,6 +125,8 @@ class Witness(Policy):
     def check(self, gauge: Gauge) -> bool:
         """Ask whether to start; under its own lens nothing is started, so that the context only grows."""
         answer = self._ask("check", self._policy.check, gauge, False)
+        if self._is_done:
+            return False
         return self._lens != "check" if self._insists else answer
 
     def admit(self, gauge: Gauge) -> Verdict:
@@ -174,10 +178,16 @@ class Witness(Policy):
                 self._ask("rely", self._policy.rely, other, ACCEPTED)
         return answer
 
+    @property
+    def _is_done(self) -> bool:
+        return self._until_paid and bool(self.decisions) and self.decisions[-1].pays
+
     def _ask(
         self, method: str, call: Callable[[Question], Answer], question: Question, neutral: Answer
     ) -> Answer:
         """Return the answer; the neutral one where it is faulty and the lens is on another method."""
+        if self._is_done:
+            return neutral
         if method == self._lens:
             self.questions.append(question)
         try:
@@ -240,10 +250,11 @@ def _other_vitals(vitals: Vitals) -> tuple[Vitals, ...]:
 
 
 def _other_amendments(amendment: Amendment) -> tuple[Amendment, ...]:
-    """Return instructions of another wording, about nothing in particular, and of the next phase."""
+    """Return instructions of another wording, without premises, in the place of others, of the next phase."""
     return (
         amendment._replace(narrative=True),
         amendment._replace(premises=()),
+        amendment._replace(replaces=2),
         amendment._replace(phase=amendment.phase + 1),
     )
 
@@ -268,9 +279,12 @@ def live(
     terms: Terms | None = None,
     insists: bool = False,
     lens: str = NOTHING_AT_ALL,
+    until_paid: bool = False,
 ) -> Witness:
     """Return the witness of one run. Raises RunFailed with the method at fault, if it is under the lens."""
-    witness = Witness(subject, policy, setting.name, terms=terms, insists=insists, lens=lens)
+    witness = Witness(
+        subject, policy, setting.name, terms=terms, insists=insists, lens=lens, until_paid=until_paid
+    )
     witness.outcome = simulate(setting, witness, SEED).outcome
     return witness
 
@@ -287,7 +301,14 @@ def decisions_of(
     return [decision for witness in lives for decision in witness.decisions]
 
 
-def insisted(subject: Subject, policy: Policy, setting: Setting, lens: str = NOTHING_AT_ALL) -> Witness:
+def insisted(
+    subject: Subject,
+    policy: Policy,
+    setting: Setting,
+    lens: str = NOTHING_AT_ALL,
+    *,
+    until_paid: bool = False,
+) -> Witness:
     """Return the witness of one run in which a rewrite is tried at every check point."""
     terms = replace(_engine_terms(policy), endless_window=True)
     if setting is MARKED:
@@ -296,7 +317,7 @@ def insisted(subject: Subject, policy: Policy, setting: Setting, lens: str = NOT
         )
     if setting is INSTRUCTED:
         terms = replace(terms, red_flag=True, instructions=replace(terms.instructions, edits=True))
-    return live(subject, policy, setting, terms=terms, insists=True, lens=lens)
+    return live(subject, policy, setting, terms=terms, insists=True, lens=lens, until_paid=until_paid)
 
 
 def under_lens(subject: Subject, method: str, settings: tuple[Setting, ...]) -> list[tuple[object, ...]]:

@@ -55,14 +55,23 @@ class Instruction:
     )
 
     def __init__(
-        self, number: int, span: int, topic: Topic, turn: int, streams: Streams, *, outside: bool = False
+        self,
+        number: int,
+        span: int,
+        topic: Topic,
+        turn: int,
+        streams: Streams,
+        *,
+        received: int | None = None,
     ) -> None:
         whose = f"instruction {number} on {topic.name}"
+        if received:  # one of several from outside has draws of its own
+            whose = f"{whose}, received after {received}"
         self.obeys, self.quotes = streams.uniform(f"obeys {whose}"), streams.uniform(f"quotes {whose}")
         self.number = number
         self.span = span
         self.topic = topic
-        self.outside = outside
+        self.outside = received is not None
         self.turn = turn
         self.versions: dict[str, int] = {}
         self.urgent = self.narrative = self.same_turn = False
@@ -102,6 +111,7 @@ class Bindings:
         self._raised = law.quoted(raised=True)
         self._shadows = law.midpoint < math.inf and not terms.monotonic
         self._numbered = 0
+        self._received: dict[str, int] = {}
         self.active: list[Instruction] = []
         self.rows: list[ObedienceRow] = []
         self.written = self.unwritten = self.stopped = 0
@@ -116,9 +126,11 @@ class Bindings:
         self.active.append(one)
         return one
 
-    def receive(self, span: int, topic: Topic) -> None:
+    def receive(self, span: int, topic: Topic, turn: int) -> None:
         """Add an instruction received from outside."""
-        self.active.append(Instruction(-1, span, topic, 0, self._streams, outside=True))
+        before = self._received.get(topic.name, 0)
+        self._received[topic.name] = before + 1
+        self.active.append(Instruction(-1, span, topic, turn, self._streams, received=before))
 
     @property
     def tagged(self) -> bool:

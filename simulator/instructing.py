@@ -56,7 +56,7 @@ class Instructor:
                 )
                 work.context.append(span)
                 if outside:
-                    work.bindings.receive(span.id, topic)
+                    work.bindings.receive(span.id, topic, 0)
                 else:
                     work.bindings.write(span.id, topic, 0, work.versions)
 
@@ -154,7 +154,7 @@ class Instructor:
         law = work.setting.laws.binding
         if work.setting.instructions.barrier:
             seconds = self._put(topic, law.tokens, "instruction", Provenance.USER)
-            work.bindings.receive(work.newest, topic)
+            work.bindings.receive(work.newest, topic, work.turn)
             return seconds
         wanted = self._wanted(failure)
         if wanted is None:

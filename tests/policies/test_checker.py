@@ -12,7 +12,17 @@ import pytest
 
 from policies import checker, load_policy, policy_names, witness
 from policies.checker import CHECKS, Check, check_policy
-from policies.small_worlds import EMPTY, FLOOD, FULL, INSTRUCTED, SEED, STRESS, VIEWS, with_other_truth
+from policies.small_worlds import (
+    EMPTY,
+    FLOOD,
+    FULL,
+    INSTRUCTED,
+    SEED,
+    STATED,
+    STRESS,
+    VIEWS,
+    with_other_truth,
+)
 from policies.witness import Subject, insisted, under_lens
 from simulator import simulation
 from simulator.errors import InputError
@@ -251,7 +261,7 @@ def test_the_small_worlds_exercise_what_they_are_for() -> None:
 
 
 def test_the_other_truth_is_the_same_to_the_eye() -> None:
-    for setting in (*STRESS, FULL):
+    for setting in (*STRESS, FULL, STATED):
         other = with_other_truth(setting)
         streams = [Streams(SEED, world.draws) for world in (setting, other)]
         worlds = [
@@ -264,10 +274,34 @@ def test_the_other_truth_is_the_same_to_the_eye() -> None:
             for world, stream in zip((setting, other), streams, strict=True)
         ]
         assert worlds[0] != worlds[1]
-        assert [span._replace(compressible=True) for span in worlds[0]] == [
-            span._replace(compressible=True) for span in worlds[1]
-        ]
+        seen, other_seen = (
+            [span._replace(compressible=True, binds=()) for span in world] for world in worlds
+        )
+        assert seen == other_seen
+        binding = [{span.id for span in world if span.binds} for world in worlds]
+        assert bool(binding[0]) is (setting is STATED)
+        assert not binding[1]
         assert brief_of(setting) == brief_of(other)
+
+
+def test_the_stated_world_has_what_the_gates_look_after() -> None:
+    guarded = simulate(STATED, load_policy("guarded"), SEED)
+    assert guarded.summary["constraints_total"]
+    assert guarded.summary["dangling_references"] is not None
+    views = under_lens(Subject("guarded"), "propose", (STATED,))
+    items = [item for view in views if isinstance(view, View) for item in view.items]
+    assert any(item.constraint and item.states == (item.id,) for item in items)
+    assert any(item.rederive for item in items)
+    assert guarded.rewrite_rows != simulate(STATED, load_policy("conservation-only"), SEED).rewrite_rows
+
+
+def test_who_is_watched_until_it_pays_decides_as_without_an_end(zoo: str) -> None:
+    for name in ("naive", "guarded"):
+        subject = Subject(name)
+        whole = insisted(subject, subject.fresh(), FULL).decisions
+        until = insisted(subject, subject.fresh(), FULL, until_paid=True).decisions
+        paid = next((place for place, one in enumerate(whole) if one.pays), len(whole))
+        assert until == whole[: paid + 1]
 
 
 def test_a_check_leaves_the_clock_and_the_random_states_as_they_were(zoo: str) -> None:

@@ -296,6 +296,25 @@ def test_a_replacement_by_eviction_pays_for_its_tombstones_too(
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(("placeholder", "recorded", "saving"), [(0, (1, 3), 88 + 18), (5, (), 95 + 25 + 7)])
+def test_a_placeholder_of_nothing_leaves_a_tombstone_and_pays_for_it(
+    placeholder: int,
+    recorded: tuple[int, ...],
+    saving: int,
+    item: Callable[..., Item],
+    view: Callable[..., View],
+) -> None:
+    said = {
+        "replacement.kind": "mask",
+        "replacement.placeholder": placeholder,
+        "tombstones.placement": "inside-charged",
+    }
+    plan = composed("guarded", said).propose(view([item(1, 100), item(2, 12), item(3, 30)], tokens=1_000))
+    assert plan.tombstones == recorded
+    assert plan.believed_saving == saving
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_call_for_the_supervisor_is_made_once_when_the_attempt_has_settled(accepted: bool) -> None:
     policy = gated(Scripted(Verdict(accepted, "short", escalate=True)))
@@ -321,11 +340,21 @@ def test_an_earlier_call_outlives_the_word_of_a_later_gate(last: Verdict, escala
     verdict = gated(Scripted(call), Scripted(last)).judge(Proposal(1, 0, 0))
     assert verdict.accepted is last.accepted
     assert verdict.escalate is escalate
-    if last.accepted:
-        assert verdict.reason == "short; yes"
-        assert verdict.figures == {"best": 5, "one": 1}
-    else:
-        assert verdict.reason == "no"
+    assert verdict.reason == f"short; {last.reason}"
+    assert verdict.figures == {"best": 5, **last.figures}
+    assert verdict.refusal is last.refusal
+
+
+@pytest.mark.unit
+def test_the_first_call_and_the_first_refusal_are_told_and_nothing_after_it() -> None:
+    calls = [Verdict(True, reason, {reason: 1}, escalate=True) for reason in ("short", "long", "late")]
+    refusal = NO._replace(reason="no room", figures={"room": 0})
+    verdict = gated(*map(Scripted, [YES, *calls[:2], refusal, calls[2]])).judge(Proposal(1, 0, 0))
+    assert (verdict.accepted, verdict.escalate) == (False, True)
+    assert verdict.reason == "short; no room"
+    assert verdict.figures == {"short": 1, "room": 0}
+    # without a call there is nothing to add to a refusal
+    assert gated(Scripted(YES), Scripted(refusal)).judge(Proposal(1, 0, 0)) == refusal
 
 
 @pytest.mark.unit

@@ -13,7 +13,7 @@ from policies.small_worlds import STRESS
 from policies.witness import ALL, Subject, Witness
 from simulator.contracts import ACCEPTED, Policy, Verdict
 from simulator.errors import RunFailed
-from simulator.plan import Evict, RewritePlan, Summarise
+from simulator.plan import Evict, Mask, RewritePlan, Summarise
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.spans import Kind
 from simulator.view import Gauge, Item, View
@@ -65,13 +65,14 @@ def test_a_verdict_is_looked_at_in_every_part(method: str, answer: object, told:
     [
         (RewritePlan((Evict(1),), 0, (1,)), ""),
         (RewritePlan((Evict(1),), 0, ()), ""),
+        (RewritePlan((Mask(1, 0), Mask(2, 5)), 0, (1, 2)), ""),
         (RewritePlan((Evict(1),), 0, [1]), "expected a tuple of tombstones"),  # type: ignore[arg-type]
-        (RewritePlan((Evict(1),), 0, (2,)), "expected tombstones of evicted spans, saw 2"),
-        (RewritePlan((Summarise(1),), 0, (1,)), "expected tombstones of evicted spans, saw 1"),
+        (RewritePlan((Evict(1),), 0, (2,)), "expected tombstones of evicted or masked spans, saw 2"),
+        (RewritePlan((Summarise(1),), 0, (1,)), "expected tombstones of evicted or masked spans, saw 1"),
         (RewritePlan((Evict(3),)), "expected the fixed tombstone untouched"),
     ],
 )
-def test_tombstones_are_of_what_is_evicted_and_are_no_prey(
+def test_tombstones_are_of_what_is_dropped_and_are_no_prey(
     plan: RewritePlan, told: str, item: Callable[..., Item], view: Callable[..., View]
 ) -> None:
     shown = view([item(1), item(2), item(3, kind=Kind.TOMBSTONE)])

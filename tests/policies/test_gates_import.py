@@ -39,7 +39,7 @@ from simulator.spans import Kind
 
 def item(identity, kind=Kind.TOOL_RESULT, **said):
     plain = dict(tokens=100, born=1, cites=(), needed=False, dead=False, marked=False, rederive=50)
-    plain |= dict(constraint=False, states=())
+    plain |= dict(constraint=False, states=(), replaces=())
     return SimpleNamespace(id=identity, kind=kind, **(plain | said))
 
 

@@ -117,7 +117,7 @@ def repair_from_rows(run: Run, servers: int, begin: float, end: float) -> Repair
 def test_agents_that_block_are_machines_under_repair(
     calling: Callable, agents: int, servers: int, think: float
 ) -> None:
-    runs = [calling(agents, servers, think=think, turns=3_000 // agents, seed=seed) for seed in range(12)]
+    runs = [calling(agents, servers, think=think, turns=1_200 // agents, seed=seed) for seed in range(24)]
     found = []
     for run in runs:
         # from the first tenth on, and as long as all agents are there

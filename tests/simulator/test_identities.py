@@ -49,10 +49,9 @@ from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.provider import ProviderSpec
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.recorder import EventRow
-from simulator.setting import FleetSpec, Setting
+from simulator.setting import FleetSpec, RuntimeSpec, Setting
 from simulator.simulation import Run, simulate
-from simulator.spans import Kind, Span
-from simulator.staging import FIXED
+from simulator.spans import FIXED, Kind, Span
 from simulator.supervisor import SupervisorSpec
 from simulator.tagging import TagQuality, TagSpec
 from simulator.view import Gauge, View
@@ -92,8 +91,8 @@ class Dice(Policy):
             else:
                 one = ids.pop()
                 operations.append(Mask(one, self.dice.randint(0, 30)) if kind is Mask else kind(one))
-        evicted = [operation.id for operation in operations if isinstance(operation, Evict)]
-        recorded = tuple(one for one in evicted if self.dice.random() < 0.7)
+        dropped = [operation.id for operation in operations if isinstance(operation, Evict | Mask)]
+        recorded = tuple(one for one in dropped if self.dice.random() < 0.7)
         return RewritePlan(tuple(operations), self.dice.randint(-50, 500), recorded)
 
     def judge(self, proposal: Proposal) -> Verdict:
@@ -242,9 +241,11 @@ def some_setting(dice: random.Random, listed: type) -> Setting:
             (Topic("payload", ("schema",), given=dice.random() < 0.5), Topic("style")),
             dice.choice([None, "schema"]),
             validator=dice.random() < 0.3,
+            barrier=dice.random() < 0.2,
             accreted=dice.choice([0, 2]),
         ),
         tags=TagSpec(needed=TagQuality(dice.choice([0.5, 1.0]), 0.8)),
+        runtime=RuntimeSpec(append_only=dice.random() < 0.1, restores=dice.random() < 0.4),
     )
 
 
@@ -279,7 +280,7 @@ def must_hold(entry: RewriteEntry) -> None:
         assert (entry.net <= 0) == (entry.outcome == "committed_without_effect")
         assert entry.stage == "settle"
     else:
-        assert (entry.freed, entry.measurement_cost) == (0, 0)
+        assert (entry.freed, entry.measurement_cost, entry.reinjected) == (0, 0, 0)
         assert entry.reason
     assert {type(value) for value in (entry.net, entry.freed, entry.tokens_before, entry.tokens_after)} == {
         int
@@ -291,7 +292,7 @@ def must_follow_turn_by_turn(run: Run, initial: int) -> None:
     for row in run.turn_rows:
         entries = [entry for entry in run.rewrite_rows if entry.turn == row.turn]
         tokens += row.arrived_tokens - row.retired - row.out_of_band
-        tokens += sum(entry.tombstones - entry.net for entry in entries)
+        tokens += sum(entry.tombstones + entry.reinjected - entry.net for entry in entries)
         tokens += sum(event.tokens for event in run.event_rows if event.turn == row.turn and own(event))
         assert row.tokens == tokens
 
@@ -306,7 +307,7 @@ def must_add_up(run: Run, initial: int) -> None:
     arrived = sum(row.arrived_tokens for row in run.turn_rows)
     final = initial + arrived + total["rewrite_cost_tokens"] + total["measurement_cost_tokens"]
     final += (total["rederivation_tokens"] or 0) + (total["instruction_tokens"] or 0)
-    final += sum(entry.tombstones for entry in entries)
+    final += sum(entry.tombstones + entry.reinjected for entry in entries)
     final -= total["tokens_freed"] + total["retired_tokens"] + total["out_of_band_tokens"]
     assert final == sum({row.agent: row.tokens for row in run.turn_rows}.values())
     assert total["tokens_freed"] == sum(entry.freed for entry in entries)
@@ -380,7 +381,7 @@ def test_a_separate_quota_never_enters_the_window(listed: type, seed: int) -> No
 
 @pytest.mark.unit
 def test_the_dice_reach_every_corner(listed: type) -> None:
-    runs = [run for _, run in (thrown(seed, listed) for seed in range(400))]
+    runs = [run for _, run in (thrown(seed, listed) for seed in range(600))]
     entries = [entry for run in runs for entry in run.rewrite_rows]
     assert {run.outcome for run in runs} == {"horizon", "complete", "overflow", "dead", "halted"}
     assert {(entry.outcome, entry.stage) for entry in entries} == {
@@ -396,6 +397,8 @@ def test_the_dice_reach_every_corner(listed: type) -> None:
     assert any(run.summary["retired_tokens"] for run in runs)
     assert any(entry.out_of_band_during for entry in entries)
     assert any("marks" in entry.reason for entry in entries)
+    assert any("append-only" in entry.reason for entry in entries)
+    assert any(entry.reinjected for entry in entries)
     assert any(entry.tombstones for entry in entries)
     assert any(entry.dangled for entry in entries)
     assert {event.kind for run in runs for event in run.event_rows} >= {

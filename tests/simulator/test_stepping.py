@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from scipy import stats
 
+from policies.gates import CoherenceGate
 from simulator.contracts import Policy, Step, Turn
 from simulator.laws import CoherenceLaw, EvidenceLaw, Laws, SummaryLaw
 from simulator.plan import Evict, Fold, Operation, RewritePlan, Summarise
@@ -15,6 +16,7 @@ from simulator.provider import ProviderSpec
 from simulator.setting import Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Provenance, Span
+from simulator.view import View
 
 Make = Callable[..., Policy]
 FALSE_ALARM = 1e-6  # how often a theory test of this file fails though the code is right
@@ -147,6 +149,44 @@ def test_what_is_recovered_can_be_lost_and_recovered_again(listed: type, scripte
 
 
 @pytest.mark.unit
+def test_the_coherence_gate_sees_what_leans_on_recovered_evidence(listed: type, scripted: Make) -> None:
+    def evicts_what_was_recovered(view: View) -> RewritePlan:
+        plan = plan_of(*(Evict(item.id) for item in view.items if item.rederive))
+        gate.weigh(view, plan, target=0)
+        return plan
+
+    gate = CoherenceGate()
+    turns = (Turn(), citing(5, 1), citing(6, 1), citing(7))
+    policy = scripted(
+        check_by=lambda gauge: gauge.turn in {2, 4},
+        propose_by=evicts_what_was_recovered,
+        judge_by=gate.judge,
+    )
+    run = simulate(Setting("seen", 10**6, listed(turns, (OBSERVATION,))), policy)
+    first, second = run.rewrite_rows
+    assert first.outcome == "committed"  # nothing leant on the observation yet
+    assert second.outcome == "refused"
+    assert "penalty=1900 dangling=2" in second.reason
+    assert run.summary["dangled_at_commit"] == 0
+
+
+@pytest.mark.unit
+def test_a_summary_of_recovered_evidence_stands_for_what_was_recovered(listed: type, scripted: Make) -> None:
+    turns = (Turn(), citing(5, 1), citing(6, 1), Turn())
+    policy = scripted(
+        check_by=lambda gauge: gauge.turn in {2, 3, 4},
+        propose_by=lambda view: plan_of(
+            *((Evict if item.id > 0 else Summarise)(item.id) for item in view.items if item.rederive)
+        ),
+    )
+    run = simulate(Setting("again", 10**6, listed(turns, (OBSERVATION,))), policy)
+    assert run.summary["rederivation_tokens"] == REDERIVE
+    (summary,) = (item for item in policy.views[-1].items if item.kind is Kind.SUMMARY)
+    assert (summary.replaces, summary.rederive) == ((1,), REDERIVE)
+    assert run.summary["dangling_references"] == 0
+
+
+@pytest.mark.unit
 def test_recovery_takes_the_time_of_its_retry_and_belongs_to_the_work_at_hand(
     listed: type, scripted: Make
 ) -> None:
@@ -170,6 +210,8 @@ def test_recovery_takes_the_time_of_its_retry_and_belongs_to_the_work_at_hand(
         (10, 4, 0),
     ]
     assert (recovered.rederive, recovered.kind) == (REDERIVE, Kind.TOOL_RESULT)
+    # it is to be seen whose evidence it brings back; the retry brings nothing
+    assert (recovered.replaces, retry.replaces, retry.rederive) == ((1,), (), 0)
 
 
 @pytest.mark.unit

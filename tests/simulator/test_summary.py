@@ -175,3 +175,60 @@ def test_stale_is_what_is_quoted_past_its_epoch_obeyed_or_not(lived: Callable) -
             instructions=InstructionSpec((Topic("payload", ("schema",)),), accreted=1),
         )
         assert run.summary["stale_obedience"] == stale
+
+
+# --------------------------------------------------------------------------- what can be seen from inside
+
+GOVERNED = Turn(step=Step(governed=(1,)))
+BOUND = (Span(1, Kind.USER, 90, constraint=True, binds=(1,)),)
+LOSES_1 = {"check_by": lambda gauge: gauge.turn == 1, "propose_by": RewritePlan((Evict(1),), 9)}
+FOLLOWS = Turn(step=Step(topics=("payload",)))
+STALE_AT_2 = {
+    "world": WorldSpec((PremiseSpec("schema", (2,)),)),
+    "instructions": InstructionSpec((Topic("payload", ("schema",)),), accreted=1),
+}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("turns", "said", "observable"),
+    [
+        ((), {}, True),
+        ((GOVERNED,), {"before": BOUND}, True),
+        ((GOVERNED,), {"before": BOUND, **LOSES_1}, False),  # a constraint broken unseen
+        ((Turn(step=Step(claims=((1, 2),))),), {}, False),  # a claim whose correction is gone
+        ((Turn(), Turn((), (Span(3, Kind.ASSISTANT, 9, cites=(1,)),))), LOSES_1, False),  # a broken reference
+        ((FOLLOWS, FOLLOWS), STALE_AT_2, False),  # relied on past its epoch
+        ((FOLLOWS,), STALE_AT_2, True),
+        # the end is seen, whatever went wrong before it
+        ((GOVERNED, Turn((Span(9, Kind.TOOL_RESULT, 2 * 10**6),))), {"before": BOUND, **LOSES_1}, True),
+        ((GOVERNED, Turn()), {"before": BOUND, **LOSES_1, "head": 600_000, "window": 500_000}, True),
+        (
+            (GOVERNED, Turn()),
+            {
+                "before": BOUND,
+                **LOSES_1,
+                "terms": Terms(deliberates=False, red_flag=True),
+                "resume_by": Verdict(False, "no"),
+            },
+            True,
+        ),
+    ],
+)
+def test_a_run_is_observable_where_its_end_was_seen_or_nothing_went_wrong_in_silence(
+    lived: Callable, turns: tuple[Turn, ...], said: dict[str, object], observable: bool
+) -> None:
+    assert lived(*turns, **said).summary["observable"] is observable
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("drop_share", [0, 1])
+def test_a_reference_that_is_dropped_in_silence_is_not_observable(lived: Callable, drop_share: float) -> None:
+    run = lived(
+        Turn(step=Step(touches=(1,))),
+        before=(PLAIN._replace(rederive=40),),
+        laws=Laws(coherence=CoherenceLaw(drop_share=drop_share)),
+        **LOSES_1,
+    )
+    assert run.summary["dangling_references"] == 0
+    assert run.summary["observable"] is not bool(drop_share)

@@ -140,6 +140,10 @@ def test_a_separate_quota_keeps_tombstones_out_of_the_window(scripted: Make, pla
     assert work.context.tokens == 200
     assert records(work) == []
     assert len(work.ledger.tombstones) == 2
+    # what would stand inside is paid from the quota; what stands outside costs nothing anywhere
+    assert work.quota_tokens == (2 * RECORD if placement in INSIDE else 0)
+    (entry,) = work.ledger.entries
+    assert (entry.rewrite_cost, entry.tombstones, entry.net) == (0, 0, 200)
 
 
 # --------------------------------------------------------------------------- who leaves none
@@ -167,13 +171,23 @@ def test_a_policy_that_declares_none_leaves_none(scripted: Make) -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("operation", [Mask(2, 5), Summarise(2), Fold((1, 2)), Evict(1)])
-def test_a_tombstone_is_for_what_the_plan_evicts(scripted: Make, operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [Summarise(2), Fold((1, 2)), Evict(1), Mask(1, 0)])
+def test_a_tombstone_is_for_what_the_plan_evicts_or_masks(scripted: Make, operation: Operation) -> None:
     work = workspace(
         scripted(terms=terms_of(Placement.OUTSIDE), propose_by=RewritePlan((operation,), 1, (2,)))
     )
     with pytest.raises(RunFailed, match="tombstone for span 2"):
         attempted(work)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("tokens", [0, 5])
+def test_what_is_masked_may_have_a_tombstone(scripted: Make, tokens: int) -> None:
+    plan = RewritePlan((Mask(2, tokens),), 1, (2,))
+    work = workspace(scripted(terms=terms_of(Placement.INSIDE_CHARGED), propose_by=plan))
+    attempted(work)
+    assert work.ledger.tombstones == [Tombstone(2, 6, "after_result")]
+    assert work.context.tokens == 300 + tokens + RECORD
 
 
 # --------------------------------------------------------------------------- what nothing touches

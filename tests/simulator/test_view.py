@@ -24,7 +24,7 @@ HIDDEN = {"compressible", "origin", "doubt", "carries", "binds"}
 @pytest.mark.contract
 def test_what_is_hidden_is_no_field_of_what_is_seen() -> None:
     assert not HIDDEN & set(Item._fields)
-    assert set(Span._fields) <= set(Item._fields) | HIDDEN
+    assert set(Span._fields) <= set(Item._fields) | HIDDEN | {"restates"}  # seen in what it states
 
 
 spans = st.lists(
@@ -56,11 +56,18 @@ truths = st.tuples(st.booleans(), st.none() | st.integers(0, 99), st.integers(0,
 
 
 @pytest.mark.property
-@given(spans, st.sampled_from([False, None]), st.lists(truths, min_size=12, max_size=12))
+@given(
+    spans,
+    st.lists(st.tuples(st.sampled_from([False, None, True]), st.none() | st.integers(0, 20)), min_size=12),
+    st.lists(truths, min_size=12, max_size=12),
+)
 def test_other_hidden_truth_gives_the_same_view(
-    listed: list[Span], tag: bool | None, other_truths: list[tuple]
+    listed: list[Span], tags: list[tuple[bool | None, int | None]], other_truths: list[tuple]
 ) -> None:
-    listed = [span._replace(constraint=tag) for span in listed]
+    listed = [
+        span._replace(constraint=tag, restates=restates)
+        for span, (tag, restates) in zip(listed, tags, strict=False)
+    ]
     other = [
         span._replace(compressible=dense, origin=origin, doubt=doubt, carries=carries, binds=binds)
         for span, (dense, origin, doubt, carries, binds) in zip(listed, other_truths, strict=False)
@@ -70,19 +77,22 @@ def test_other_hidden_truth_gives_the_same_view(
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("tag", "binds", "states"),
+    ("tag", "restates", "states"),
     [
-        (True, (7,), (7,)),  # a constraint of its own, or one stated again
-        (True, (), (0,)),  # a false tag looks like a constraint of its own
-        (None, (7,), (0,)),  # where nobody has said, nobody knows that it was stated before
-        (None, (), (0,)),
-        (False, (7,), ()),  # a tag that was missed
+        (True, None, (0,)),  # a constraint of its own, or a false tag, which looks like one
+        (True, 7, (7,)),  # one that is stated again
+        (None, 7, (0,)),  # where nobody has said, nobody knows that it was stated before
+        (None, None, (0,)),
+        (False, None, ()),  # a tag that was missed
+        (False, 7, ()),
     ],
 )
-def test_a_span_states_what_its_tag_lets_be_known(
-    tag: bool | None, binds: tuple[int, ...], states: tuple[int, ...]
+@pytest.mark.parametrize("binds", [(), (0,), (7,), (3, 4)])
+def test_a_span_states_what_its_tag_lets_be_known_and_not_what_binds(
+    tag: bool | None, restates: int | None, states: tuple[int, ...], binds: tuple[int, ...]
 ) -> None:
-    (item,) = look(context_of([Span(0, Kind.USER, 9, constraint=tag, binds=binds)]), GAUGE).items
+    span = Span(0, Kind.USER, 9, constraint=tag, restates=restates, binds=binds)
+    (item,) = look(context_of([span]), GAUGE).items
     assert (item.constraint, item.states) == (tag, states)
 
 

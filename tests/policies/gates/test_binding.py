@@ -61,6 +61,35 @@ def test_wording_is_refused_before_the_cap_is_charged() -> None:
 
 
 @pytest.mark.unit
+def test_what_takes_the_place_of_others_is_accepted_beyond_the_cap_and_not_counted() -> None:
+    gate = BindingGate(cap=2)
+    before = [gate.amend(PLAIN._replace(replaces=1)).accepted for _ in range(5)]
+    assert before == [True] * 5
+    assert [gate.amend(PLAIN).accepted for _ in range(3)] == [True, True, False]
+    for replaces in (1, 3):
+        verdict = gate.amend(PLAIN._replace(replaces=replaces))
+        assert verdict.accepted
+        assert verdict.figures == {"written": 2, "cap": 2}
+    assert not gate.amend(PLAIN).accepted
+    # a story is no better for it
+    assert "tells a story" in gate.amend(STORY._replace(replaces=1)).reason
+
+
+@pytest.mark.property
+@given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 2))))
+def test_a_phase_grows_by_no_more_than_its_cap_whatever_is_asked(
+    cap: int, asked: list[tuple[int, bool, int]]
+) -> None:
+    gate = BindingGate(cap=cap)
+    phase, added = 0, 0
+    for replaces, narrative, later in asked:
+        phase, added = phase + later, 0 if later else added
+        verdict = gate.amend(Amendment("payload", ("schema",), phase, narrative, replaces))
+        assert verdict.accepted is (not narrative and (replaces > 0 or added < cap))
+        added += verdict.accepted and not replaces
+
+
+@pytest.mark.unit
 def test_wording_is_a_switch() -> None:
     assert permit(STORY, 0, imperative=False).accepted
     assert BindingGate(imperative=False).amend(STORY).accepted

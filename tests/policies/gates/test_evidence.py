@@ -126,6 +126,19 @@ def test_what_is_dropped_leaves_a_tombstone_or_is_not_dropped(
 
 
 @pytest.mark.unit
+def test_a_placeholder_of_no_tokens_is_a_drop_and_needs_a_tombstone(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view([item(1), item(2)])
+    assert judged(shown, Mask(1, 0), tombstones=False).reason == "dropped without a tombstone: 1"
+    assert judged(shown, Mask(1, 1), tombstones=False).accepted
+    gate = EvidenceGate()
+    for recorded, accepted in (((), False), ((1,), False), ((2, 1), True)):
+        gate.weigh(shown, RewritePlan((Mask(1, 0), Evict(2)), 0, recorded), BUDGET)
+        assert gate.judge(PROPOSAL).accepted is accepted
+
+
+@pytest.mark.unit
 def test_each_constraint_counts_against_the_target_once(
     item: Callable[..., Item], view: Callable[..., View]
 ) -> None:
@@ -212,7 +225,9 @@ ITEMS = st.lists(
         for place, item in enumerate(items)
     )
 )
-OPERATIONS = st.sampled_from([Evict, Summarise, lambda identity: Mask(identity, 5)])
+OPERATIONS = st.sampled_from(
+    [Evict, Summarise, lambda identity: Mask(identity, 5), lambda identity: Mask(identity, 0)]
+)
 
 
 def statements(items: tuple[Item, ...]) -> set[int]:
@@ -224,8 +239,10 @@ def plans(draw: st.DrawFn) -> tuple[View, RewritePlan]:
     items = draw(ITEMS)
     chosen = draw(st.sets(st.sampled_from([item.id for item in items]))) if items else set()
     operations = tuple(draw(OPERATIONS)(identity) for identity in sorted(chosen))
-    evicted = tuple(one.id for one in operations if isinstance(one, Evict))
-    return View(items, GAUGE), RewritePlan(operations, 0, evicted)
+    dropped = tuple(
+        one.id for one in operations if isinstance(one, Evict) or (isinstance(one, Mask) and one.tokens == 0)
+    )
+    return View(items, GAUGE), RewritePlan(operations, 0, dropped)
 
 
 @pytest.mark.property
