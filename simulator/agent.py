@@ -71,27 +71,37 @@ class Agent:
         """Run all turns; the process to give to SimPy."""
         work = self.work
         setting = work.setting
-        points = work.terms.check_points
+        at_start, at_user, after, before, at_end = (
+            point in work.terms.check_points
+            for point in (
+                CheckPoint.TURN_START,
+                CheckPoint.USER_TURN,
+                CheckPoint.AFTER_RESULT,
+                CheckPoint.BEFORE_REQUEST,
+                CheckPoint.TURN_END,
+            )
+        )
+        watches = work.terms.red_flag
         self._move_in()
         user_turn = 0
         coming = setting.workload.turns(work.streams)
         for work.turn, turn in enumerate(islice(coming, setting.horizon), 1):
             user_turn += turn.user_turn
             self._start_turn(turn)
-            if work.terms.red_flag and self._distrusts():
+            if watches and self._distrusts():
                 self._end_turn(user_turn, 0)
                 self.outcome = End.HALTED
                 return
-            if CheckPoint.TURN_START in points:
+            if at_start:
                 yield from self._check(CheckPoint.TURN_START)
             if turn.seconds:
                 yield work.env.timeout(turn.seconds)
             arrived = self._arrive(turn.arrivals)
-            if turn.user_turn and CheckPoint.USER_TURN in points:
+            if at_user and turn.user_turn:
                 yield from self._check(CheckPoint.USER_TURN)
-            if CheckPoint.AFTER_RESULT in points:
+            if after:
                 yield from self._check(CheckPoint.AFTER_RESULT)
-            if CheckPoint.BEFORE_REQUEST in points:
+            if before:
                 yield from self._check(CheckPoint.BEFORE_REQUEST)
             if self._overflows():
                 self._end_turn(user_turn, arrived)
@@ -108,7 +118,7 @@ class Agent:
             if seconds:
                 yield work.env.timeout(seconds)
             arrived += self._arrive(turn.reply)
-            if CheckPoint.TURN_END in points:
+            if at_end:
                 yield from self._check(CheckPoint.TURN_END)
             self._end_turn(user_turn, arrived)
         self.outcome = End.COMPLETE if next(coming, None) is None else End.HORIZON
@@ -116,10 +126,10 @@ class Agent:
     def _step(self, turn: Turn) -> float:
         """Let the turn's work meet what it stands on; return the seconds that it takes beside its request."""
         cited: tuple[int, ...] = ()
-        for span in turn.reply:
-            cited += span.cites
-        for span in turn.arrivals:
-            cited += span.cites
+        for spans in (turn.reply, turn.arrivals):
+            for span in spans:
+                if span.cites:
+                    cited += span.cites
         if not cited and turn.step is None and not self.stepper.instructor.is_waiting:
             return 0.0
         if len(turn.reply) > 1:  # parts of one reply lean on each other: what is being written is not missing
@@ -235,15 +245,17 @@ class Agent:
         work.ledger.post(Account.RETIRED, context.remove(old))
 
     def _arrive(self, spans: tuple[Span, ...]) -> int:
-        context = self.work.context
+        work = self.work
+        context = work.context
         before = context.tokens
-        meet = self.work.cognition.meet
-        for span in self.tagger.arriving(spans):
+        if not self.tagger.is_perfect:
+            spans = self.tagger.arriving(spans)
+        for span in spans:
             context.append(span)
-            if span.binds or span.doubt or span.rederive:
-                meet(span)
+            if span.rederive or span.doubt or span.binds:
+                work.cognition.meet(span)
         arrived = context.tokens - before
-        self.work.ledger.post(Account.ARRIVED, arrived)
+        work.ledger.post(Account.ARRIVED, arrived)
         return arrived
 
     def _overflows(self) -> bool:

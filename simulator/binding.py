@@ -139,9 +139,11 @@ class Bindings:
 
     def held(self, context: Context) -> list[Instruction]:
         """Return the instructions whose text still stands in the context; the rest is forgotten."""
-        gone = [one for one in self.active if not context.holds(one.span)]
-        if gone:
-            self.active = [one for one in self.active if one not in gone]
+        holds = context.holds
+        for one in self.active:
+            if not holds(one.span):
+                self.active = [each for each in self.active if holds(each.span)]
+                break
         return self.active
 
     def rewrite(self, spans: Collection[int], live: Mapping[str, int], attempt: int) -> None:
@@ -169,8 +171,9 @@ class Bindings:
             kept = law.authority(pace, changes, turn - one.turn)
             patience = self._streams.uniform(f"patience at derivation {one.derivations}")[one.number]
             one.revoked = patience >= kept
-        shadow = law.shadowed(active) if self._shadows and self._has_newer(one) else 0.0
-        obeys = law.obey * law.power**active * (1 - shadow)
+        obeys = law.obey * law.power**active
+        if self._shadows and self._has_newer(one):
+            obeys *= 1 - law.shadowed(active)
         row = ObedienceRow(
             turn,
             one.topic.name,
@@ -180,7 +183,8 @@ class Bindings:
             turn - one.turn,
             one.derivations,
             active,
-            one.quotes[turn] < (self._raised if self._is_repeated(turn) else self._quoted),
+            one.quotes[turn]
+            < (self._raised if self.said_again and self._is_repeated(turn) else self._quoted),
             not one.revoked and one.obeys[turn] < obeys,
             one.revoked,
             stopped,

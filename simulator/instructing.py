@@ -62,7 +62,7 @@ class Instructor:
 
     def take(self, topics: tuple[str, ...]) -> float:
         """Take one step under these topics and return its seconds."""
-        seconds = self._catch_up() if self.is_waiting else 0.0
+        seconds = self._catch_up() if self._repeats or self._due else 0.0
         for name in topics:
             seconds += self._follow(self._topics[name])
         return seconds

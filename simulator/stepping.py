@@ -43,10 +43,13 @@ class Stepper:
                 work.cognition.false_claims += 1
                 self._note("false claim", f"span {claim}", 0)
         seconds = 0.0
-        for antecedent in (*step.touches, *cited):
-            if not work.context.holds(antecedent):
+        holds = work.context.holds
+        for antecedent in step.touches + cited:
+            if not holds(antecedent):
                 seconds += self._miss(antecedent, subgoal)
-        return seconds + self.instructor.take(step.topics)
+        if step.topics or self.instructor.is_waiting:
+            seconds += self.instructor.take(step.topics)
+        return seconds
 
     def _miss(self, antecedent: int, subgoal: int | None) -> float:
         """Recover what is missing, or drop the reference in silence."""

@@ -29,9 +29,11 @@ class Draws:
         self._values: list[float] = []
 
     def __getitem__(self, place: int) -> float:
+        values = self._values
+        if 0 <= place < len(values):
+            return values[place]
         if place < 0:
             raise IndexError(f"draws are counted from 0, not {place}")
-        values = self._values
         while place >= len(values):
             values.extend(self._make(BLOCK))
         return values[place]

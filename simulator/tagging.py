@@ -73,17 +73,22 @@ class _Tag:
 
 
 class Tagger:
-    """The classifier of one run."""
+    """The classifier of one run.
+
+    Attributes
+    ----------
+    is_perfect : whether all tags are as they are deserved, so that nothing need be asked.
+    """
 
     def __init__(self, spec: TagSpec, streams: Streams) -> None:
-        self._perfect = spec == TagSpec()
+        self.is_perfect = spec == TagSpec()
         self._constraint = _Tag("constraint", spec.constraint, streams)
         self._closed = _Tag("closed", spec.closed, streams)
         self._needed = _Tag("needed", spec.needed, streams)
 
     def arriving(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
         """Return the spans as they are tagged."""
-        if self._perfect:
+        if self.is_perfect:
             return spans
         return tuple(
             span._replace(
@@ -97,7 +102,7 @@ class Tagger:
 
     def closing(self, subgoals: tuple[int, ...]) -> tuple[int, ...]:
         """Return the subgoals that are tagged complete when these are: some missed, the next one falsely."""
-        if self._perfect:
+        if self.is_perfect:
             return subgoals
         tagged: list[int] = []
         for subgoal in subgoals:

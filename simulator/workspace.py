@@ -122,8 +122,9 @@ class Workspace:
     def confidence(self) -> float:
         """How sure the agent is of what it remembers, the head apart: 1 minus the share in doubt."""
         context = self.context
-        remembered = context.tokens - context.by_kind[Kind.HEAD]
-        return 1 - context.doubt / remembered if remembered else 1.0
+        if not context.doubt:
+            return 1.0
+        return 1 - context.doubt / (context.tokens - context.by_kind[Kind.HEAD])
 
     @property
     def constraints_held(self) -> int | None:
