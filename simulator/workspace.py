@@ -124,7 +124,8 @@ class Workspace:
         context = self.context
         if not context.doubt:
             return 1.0
-        return 1 - context.doubt / (context.tokens - context.by_kind[Kind.HEAD])
+        remembered = context.tokens - context.by_kind[Kind.HEAD]
+        return 1 - context.doubt / remembered if remembered else 1.0
 
     @property
     def constraints_held(self) -> int | None:
