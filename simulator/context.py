@@ -114,10 +114,6 @@ class Context:
         self._spans[span.id] = span
         self._count(span)
 
-    def cited_by(self, identity: int) -> tuple[int, ...]:
-        """Return the ids of the spans in the context that cite this one."""
-        return tuple(self._cited_by.get(identity, ()))
-
     def holds(self, identity: int) -> bool:
         """Whether the evidence of a span stands in the context: the span itself, or what carries it."""
         return identity in self._spans or self._copies.get(identity, 0) > 0

@@ -39,16 +39,6 @@ reply_high = 6
 Writer = Callable[..., Path]
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Writer:
-    def write(text: str, name: str = "mine.toml") -> Path:
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def fault_of(path: Path) -> str:
     """The line that a file is refused with; it names the file."""
     with pytest.raises(InputError) as caught:

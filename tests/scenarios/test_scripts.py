@@ -40,16 +40,6 @@ steps = [
 Writer = Callable[..., Path]
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Writer:
-    def write(text: str, name: str = "mine.toml") -> Path:
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def world_of(workload: Workload, turns: int) -> tuple[dict[int, Span], list[Turn]]:
     lived = list(islice(workload.turns(Streams(1)), turns))
     spans = [

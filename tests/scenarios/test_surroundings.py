@@ -55,16 +55,6 @@ validator = true
 Writer = Callable[[str], Path]
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Writer:
-    def write(text: str) -> Path:
-        path = tmp_path / "mine.toml"
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def fault_of(path: Path) -> str:
     """The line that a file is refused with as soon as it is read; it names the file."""
     with pytest.raises(InputError) as caught:
