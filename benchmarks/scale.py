@@ -1,48 +1,52 @@
-"""Scale: what two workers gain, and what a sweep keeps in memory.
+"""Scale: what two workers gain, and what the runner and the rows add to a run.
 
 Workers are held against bare processes that are forked in the same round and run half of the same
-runs each: the ceiling that this machine offers at that moment. Memory is measured in a process of
-its own for each size of sweep.
+runs each: the ceiling that this machine offers at that moment. What the runner adds is told by tasks
+that do nothing, on two workers, timed from the first tenth on, so that opening the pool is left out.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import subprocess
-import sys
 import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from unittest import mock
 
 from findings import Finding, in_time, of_ratio, require
-from pairing import Measure, paired, wall
+from pairing import Measure, cpu, paired, wall
+from sweeps import LONG, LONG_TURNS, MICROSECOND, WORKERS, plan_of
 
-from experiments.runner import Failure, run_tasks
-from experiments.runs import RunTask
-from experiments.sweeping import SweepTask, execute_row
-from scenarios import load_scenario
+from experiments import sweeping
+from experiments.journal import Journal
+from experiments.runner import LARGEST_CHUNK, run_tasks, stream_tasks
+from experiments.store import RUNS
+from experiments.sweeping import SweepJob, run_at
+from experiments.workers import Failure
 
-WORKERS = 2
-MEMORY_TARGET = 1.05
-"""Does not grow: no more than the noise of a resident set."""
-WARM_RUNS = 10
-"""Runs before memory is measured: libraries are loaded by then, and caches filled."""
-HERE = Path(__file__).resolve().parent
-
-
-def half(tasks: list[SweepTask]) -> None:
-    """Run these tasks one after the other."""
-    for task in tasks:
-        execute_row(task)
+ALONE_TARGET, CHUNKED_TARGET = 250, 40
+"""Microseconds that the runner may add to a run."""
+ROWS = 2_000
+"""Runs whose rows are journaled in one round."""
 
 
-def bare_processes(tasks: list[SweepTask]) -> Measure:
-    """Return a measure of forked processes that run their shares and send nothing back."""
+def half(job: SweepJob, runs: Sequence[int]) -> None:
+    """Make these runs one after the other."""
+    for run in runs:
+        job(run)
+
+
+def bare_processes(job: SweepJob, runs: int) -> Measure:
+    """Return a measure of forked processes that make their shares of the runs and send nothing back."""
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
 
     def work() -> None:
-        processes = [context.Process(target=half, args=(tasks[share::WORKERS],)) for share in range(WORKERS)]
+        shares = [range(share, runs, WORKERS) for share in range(WORKERS)]
+        processes = [context.Process(target=half, args=(job, share)) for share in shares]
         for process in processes:
             process.start()
         for process in processes:
@@ -55,17 +59,19 @@ def bare_processes(tasks: list[SweepTask]) -> Measure:
 
 def workers_against_bare(rounds: int, runs: int) -> Finding:
     """Measure the throughput of two workers in that of two bare processes."""
-    setting = load_scenario("rewrite-budget-spiral").setting()
-    tasks = [
-        SweepTask(RunTask(setting, "guarded", 1, replication), {}, ("turns", "usd"))
-        for replication in range(runs)
+    job = SweepJob(plan_of(LONG.format(runs=runs, keep=[])), None)
+    tasks = range(runs)
+    rows = [
+        done.tables[RUNS][0]
+        for done in run_tasks(job, tasks, workers=WORKERS)
+        if not isinstance(done, Failure) and done.tables is not None
     ]
-    rows = [row for row in run_tasks(execute_row, tasks, workers=WORKERS) if not isinstance(row, Failure)]
-    turns = sum(int(row["turns"] or 0) for row in rows)
-    work = require({"turns": (turns, runs * setting.horizon), "runs": (len(rows), runs)})
+    at = list(sweeping.tables_of(job.plan.experiment)[RUNS]).index("turns")
+    turns = sum(int(row[at] or 0) for row in rows)
+    work = require({"turns": (turns, runs * LONG_TURNS), "runs": (len(rows), runs)})
     # throughput is the reciprocal of time: the workers are the reference of this ratio
-    workers = wall(lambda: run_tasks(execute_row, tasks, workers=WORKERS))
-    ratio = paired(workers, bare_processes(tasks), rounds)
+    workers = wall(lambda: run_tasks(job, tasks, workers=WORKERS))
+    ratio = paired(workers, bare_processes(job, runs), rounds)
     return Finding(
         "two workers",
         "two bare processes",
@@ -77,74 +83,66 @@ def workers_against_bare(rounds: int, runs: int) -> Finding:
     )
 
 
-# --------------------------------------------------------------------------- memory
+# --------------------------------------------------------------------------- what is added to a run
 
 
-def sweep_memory(runs: int) -> Finding:
-    """Measure the peak of a sweep of 4N runs in that of N."""
-    small, large = peak_of_sweep(runs), peak_of_sweep(4 * runs)
-    work = require({"rows": (large["rows"], 4 * runs), "rows of the small one": (small["rows"], runs)})
-    grown = (large["traced"] - small["traced"]) / (3 * runs)
+def nothing(task: int) -> int:
+    """Return the task: what is left of its time is the runner's."""
+    return task
+
+
+def runner_overhead(rounds: int, tasks: int) -> list[Finding]:
+    """Measure what the runner adds to a task: one a submission, and in chunks of its own making."""
+    return [
+        _overhead("one a submission", 1, tasks, rounds, ALONE_TARGET),
+        _overhead(
+            f"in chunks of up to {LARGEST_CHUNK}", None, LARGEST_CHUNK * tasks // 10, rounds, CHUNKED_TARGET
+        ),
+    ]
+
+
+def _overhead(how: str, chunk: int | None, tasks: int, rounds: int, target: float) -> Finding:
+    warm = tasks // 10
+
+    def a_task() -> float:
+        with closing(stream_tasks(nothing, range(tasks), workers=WORKERS, chunk=chunk)) as stream:
+            came = sum(index == result for index, result in islice(stream, warm))
+            began = time.perf_counter()
+            came += sum(index == result for index, result in stream)
+            seconds = time.perf_counter() - began
+        require({"tasks": (came, tasks)})
+        return seconds / (tasks - warm)
+
+    ratio = paired(lambda: MICROSECOND, a_task, rounds)
     return Finding(
-        f"peak memory of a sweep of {4 * runs} runs",
-        f"a sweep of {runs} runs",
-        measured=large["resident"] / small["resident"],
-        target=MEMORY_TARGET,
-        times=f"{large['resident'] >> 10} MiB, {small['resident'] >> 10} MiB resident; {grown:.0f} bytes a "
-        "run more in Python's own peak",
-        work=work,
+        f"runner, {WORKERS} workers, a task that does nothing, {how}",
+        "microseconds by the wall clock",
+        **of_ratio(ratio),
+        target=target,
+        times=f"{in_time(ratio.best_case)} a task",
+        work=f"{tasks} tasks",
     )
 
 
-def peak_of_sweep(runs: int) -> dict[str, int]:
-    """Return rows and peaks of a sweep of so many runs: KiB resident untraced, bytes traced by Python."""
-    found: dict[str, int] = {}
-    for way in ("resident", "traced"):
-        command = [sys.executable, str(HERE / "scale.py"), way, str(runs)]
-        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        found |= json.loads(answer)
-    return found
+def rows_overhead(rounds: int) -> Finding:
+    """Measure what a sweep adds to a run in its worker: labels, responses, and the line of the journal."""
+    plan = plan_of(LONG.format(runs=ROWS, keep=[]))
+    made = run_at(plan, plan.coordinates(0))
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(sweeping, "run_at", lambda *_: made):
+        job = SweepJob(plan, Journal(Path(folder), "measured"))
 
+        def work() -> None:
+            half(job, range(ROWS))
+            job.end_chunk()
 
-def sweep_here(way: str, runs: int) -> dict[str, int]:
-    """Sweep in this process, serially, so that its peak is the peak of all that a sweep does."""
-    import resource
-    import tracemalloc
-
-    from experiments.experiment import load_experiment
-    from experiments.store import read_runs
-    from experiments.sweeping import sweep
-
-    with tempfile.TemporaryDirectory() as folder:
-        experiment = Path(folder, "memory.toml")
-        experiment.write_text(EXPERIMENT.format(replications=WARM_RUNS))
-        sweep(load_experiment(str(experiment)), Path(folder, "warm"), workers=1, show="none")
-        experiment.write_text(EXPERIMENT.format(replications=runs))
-        if way == "traced":
-            tracemalloc.start()
-        sweep(load_experiment(str(experiment)), Path(folder, "measured"), workers=1, show="none")
-        if way == "traced":
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-        else:
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return {way: peak, "rows": len(read_runs(Path(folder, "measured")))}
-
-
-EXPERIMENT = """
-scenario = "rewrite-budget-exact"
-policies = ["guarded"]
-replications = {replications}
-responses = ["occupancy_q95_pct", "usd", "net_tokens"]
-
-[[factor]]
-name = "trigger"
-path = "policy.trigger.fraction"
-values = [0.91]
-
-[plot]
-response = "usd"
-"""
-
-if __name__ == "__main__":
-    json.dump(sweep_here(sys.argv[1], int(sys.argv[2])), sys.stdout)
+        work()
+        (journal,) = Path(folder).iterdir()
+        counted = require({"lines and a heading": (len(journal.read_bytes().splitlines()), ROWS + 1)})
+        ratio = paired(lambda: MICROSECOND, lambda: cpu(work)() / ROWS, rounds)
+    return Finding(
+        "rows of a run, built and written to the journal",
+        "microseconds",
+        **of_ratio(ratio),
+        times=f"{in_time(ratio.best_case)} a run",
+        work=counted,
+    )

@@ -7,11 +7,8 @@ the recount at its end is in the figures.
 
 from __future__ import annotations
 
-import cProfile
-import pstats
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import simpy
 from findings import Finding, in_time, of_ratio, require
@@ -215,24 +212,3 @@ class counted_events:  # noqa: N801 - reads as a verb where it is used
 
     def __exit__(self, *_: object) -> None:
         door.simpy.Environment = self._real  # type: ignore[misc]
-
-
-def profile(number: int = 5_000, top: int = 10) -> list[tuple[str, float]]:
-    """Return the functions with the most own time of the benchmark turn, and their shares of all."""
-    setting = setting_of(TimedTurns(number))
-    profiler = cProfile.Profile()
-    profiler.runcall(simulate, setting, Idle())
-    table = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
-    own = {_place(*where): figures[2] for where, figures in table.items()}
-    whole = sum(own.values())
-    ranked = sorted(own.items(), key=lambda row: -row[1])[:top]
-    return [(name, seconds / whole) for name, seconds in ranked]
-
-
-def _place(path: str, _line: int, name: str) -> str:
-    """Return a function's place in words that hold on any machine."""
-    if path == "~":
-        return name.strip("<>").split(" at 0x")[0]
-    if path.startswith("<"):
-        return f"constructor of a NamedTuple ({name})"
-    return f"{Path(path).stem}.{name}"

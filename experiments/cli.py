@@ -10,13 +10,24 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from experiments.console import (
+    Json,
+    Plot,
+    Policies,
+    Save,
+    Seed,
+    Sets,
+    Trace,
+    Workers,
+    results_alone_on_stdout,
+    say,
+)
+from experiments.sweep_commands import plot_command, report_command, sweep_command
 from simulator.errors import InputError, RewriteLabError, one_line
 
 if TYPE_CHECKING:
@@ -30,23 +41,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # a fault of ours is for us to read, whole
 )
-
-Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout, nothing else there.")]
-Workers = Annotated[
-    int | None, typer.Option("--workers", help="Processes; all usable cores by default.", min=1)
-]
-Policies = Annotated[
-    list[str], typer.Option("--policy", help="Name, TOML file or package.module:Class; repeatable.")
-]
-Sets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", help="path=value of the scenario, policy.path=value, or NAME.path=value; repeatable."
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", help="Root seed.", min=0)]
-Save = Annotated[Path | None, typer.Option("--save", help="Folder for the tables, one folder a policy.")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Picture of occupancy by turn: png, svg or pdf.")]
 
 
 @app.command("reproduce")
@@ -76,16 +70,16 @@ def reproduce_command(
     if box is not None:
         for scenario in chosen:
             root = 1 if seed is None else seed
-            with _results_alone_on_stdout():
+            with results_alone_on_stdout():
                 shares = box_shares(scenario, points=box, replications=20, seed=root, workers=workers)
-            _say(reports.box_json(shares) if json else reports.box_table(scenario, shares))
+            say(reports.box_json(shares) if json else reports.box_table(scenario, shares))
         return
     ready_folder(output)
-    with _results_alone_on_stdout():
+    with results_alone_on_stdout():
         findings = reproduce(chosen, workers=workers, seed=seed, output=output)
     lines = reports.findings_json(findings)
     write_atomically(output / "findings.jsonl", lines.encode())
-    _say(lines if json else reports.findings_table(findings, output))
+    say(lines if json else reports.findings_table(findings, output))
     if not all(finding.passed for finding in findings):
         raise typer.Exit(1)
 
@@ -98,6 +92,7 @@ def run_command(
     sets: Sets = None,
     save: Save = None,
     plot: Plot = None,
+    trace: Trace = None,
     json: Json = False,
 ) -> None:
     """Run one scenario under each policy, all in the same world."""
@@ -106,6 +101,8 @@ def run_command(
 
     of_scenario, of_policies = split_overrides(sets or [], policy)
     setting = load_scenario(scenario, of_scenario).setting()
+    if trace is not None:
+        _trace(setting, policy, of_policies, seed, trace)
     _compare([setting], [[]], policy, of_policies, seed, save, plot, json)
 
 
@@ -146,6 +143,24 @@ def replay_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the c
     )
 
 
+def _trace(
+    setting: Setting, policies: list[str], of_policies: dict[str, dict[str, object]], seed: int, path: Path
+) -> None:
+    """Write the run of the only policy as Chrome trace JSON."""
+    from experiments.files import ready_folder
+    from experiments.report.trace_events import chrome_trace, write_chrome_trace
+    from policies import load_policy
+
+    if len(policies) > 1:
+        raise InputError(
+            f"a trace is that of one run, not of {len(policies)}", where="--trace", expected="one --policy"
+        )
+    ready_folder(path.parent)
+    with results_alone_on_stdout():
+        traced = chrome_trace(setting, load_policy(policies[0], of_policies[policies[0]]), seed)
+    write_chrome_trace(path, traced)
+
+
 def _compare(
     settings: list[Setting],
     notes: list[list[str]],
@@ -161,7 +176,7 @@ def _compare(
     from experiments.comparison import compare, require_policies, save_comparison
     from experiments.files import ready_folder
 
-    with _results_alone_on_stdout():
+    with results_alone_on_stdout():
         require_policies(policies, of_policies)
     if plot is not None:
         from experiments.plots.style import figure_format
@@ -170,7 +185,7 @@ def _compare(
         ready_folder(plot.parent)
     if save is not None:
         ready_folder(save)
-    with _results_alone_on_stdout():
+    with results_alone_on_stdout():
         rows = compare(settings, policies, of_policies, seed)
     for row in rows:
         if row.run is not None:
@@ -179,7 +194,7 @@ def _compare(
         for line in lines:
             print(f"note: {one_line(line)}", file=sys.stderr)
     save_comparison(rows, save, plot)
-    _say(reports.comparison_json(rows) if json else reports.comparison_table(rows))
+    say(reports.comparison_json(rows) if json else reports.comparison_table(rows))
     if any(row.failure is not None for row in rows):
         raise typer.Exit(1)
 
@@ -200,65 +215,14 @@ def explain_command(
 
     of_scenario, of_policies = split_overrides(sets or [], [policy])
     loaded = load_scenario(scenario, of_scenario)
-    with _results_alone_on_stdout():
+    with results_alone_on_stdout():
         said = explain(loaded, policy, of_policies[policy], seed=seed, number=rewrite, as_json=json)
-    _say(said)
+    say(said)
 
 
-@app.command("sweep")
-def sweep_command(
-    experiment: Annotated[str, typer.Argument(help="An experiment by name or path.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Folder; results/EXPERIMENT by default.")
-    ] = None,
-    workers: Workers = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results of an earlier plan.")] = False,
-    json: Json = False,
-) -> None:
-    """Run an experiment file, or what is missing of it; write Parquet and a picture."""
-    from experiments import reports
-    from experiments.experiment import load_experiment
-    from experiments.plots import save_figure
-    from experiments.sweeping import contrasts, picture, sweep, table_of
-
-    loaded = load_experiment(experiment)
-    folder = (Path("results") / loaded.name if output is None else output).absolute()
-    try:
-        with _results_alone_on_stdout():
-            failures = sweep(loaded, folder, workers=workers, fresh=fresh)
-    except KeyboardInterrupt:
-        print("whole parts are kept; the same command goes on from there", file=sys.stderr)
-        raise
-    try:
-        path = save_figure(picture(folder, loaded), folder / f"{loaded.name}.png")
-    except InputError as fault:  # a response that no run has exercised is a result, and no bad input
-        path = None
-        print(f"no picture: {fault}", file=sys.stderr)
-    table = table_of(folder, loaded)
-    if json:
-        _say(reports.table_json(table))
-    else:
-        _say(reports.sweep_table(table, path, contrasts(folder, loaded)))
-    if failures:
-        print(f"{failures} runs failed; their rows say where and why", file=sys.stderr)
-        raise typer.Exit(1)
-
-
-@app.command("plot")
-def plot_command(
-    folder: Annotated[Path, typer.Argument(help="The folder of a sweep.")],
-    kind: Annotated[str, typer.Argument(help="response, heat, phase, table, differences or effects.")],
-    output: Annotated[Path | None, typer.Option("--output", help="File; DIR/KIND.png by default.")] = None,
-) -> None:
-    """Draw one picture of a sweep's results."""
-    from experiments.plots import save_figure
-    from experiments.sweeping import experiment_of, picture
-
-    experiment = experiment_of(folder)
-    path = save_figure(
-        picture(folder, experiment, kind), folder / f"{kind}.png" if output is None else output
-    )
-    _say(f"{one_line(str(path))}\n")
+app.command("sweep")(sweep_command)
+app.command("plot")(plot_command)
+app.command("report")(report_command)
 
 
 @app.command("list")
@@ -273,7 +237,7 @@ def list_command(
     from experiments.reports import listing_json, listing_text
 
     rows = listing(kind)
-    _say(listing_json(rows) if json else listing_text(rows))
+    say(listing_json(rows) if json else listing_text(rows))
 
 
 @app.command("show")
@@ -284,7 +248,7 @@ def show_command(
     """Print one catalogue file."""
     from experiments.catalogues import shown
 
-    _say(shown(name, resolved=resolved))
+    say(shown(name, resolved=resolved))
 
 
 @app.command("check-policy")
@@ -296,9 +260,9 @@ def check_policy_command(
     from experiments.reports import checks_json, checks_text
     from policies.checker import check_policy
 
-    with _results_alone_on_stdout():
+    with results_alone_on_stdout():
         checks = check_policy(policy)
-    _say(checks_json(policy, checks) if json else checks_text(policy, checks))
+    say(checks_json(policy, checks) if json else checks_text(policy, checks))
     if not all(check.passed for check in checks):
         raise typer.Exit(1)
 
@@ -342,48 +306,6 @@ def _code() -> int:
 
 
 INTERRUPTED = 130
-
-
-@contextmanager
-def _results_alone_on_stdout() -> Iterator[None]:
-    """Send to stderr what policies and workers print while they run: it is no result."""
-    try:
-        kept = os.dup(1)
-    except OSError:  # nobody listens there
-        yield
-        return
-    own = sys.stdout
-    elsewhere = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(2)
-    with os.fdopen(elsewhere, "w", errors="replace") as aside:
-        os.dup2(aside.fileno(), 1)
-        sys.stdout = aside
-        try:
-            yield
-        finally:
-            if sys.__stdout__ is not None and not sys.__stdout__.closed:
-                sys.__stdout__.flush()
-            sys.stdout = own
-            os.dup2(kept, 1)
-            os.close(kept)
-
-
-def _say(text: str) -> None:
-    """Write results to stdout. A reader that has gone is none of our faults; a full disk is told."""
-    try:
-        if sys.stdout is None or sys.stdout.closed:
-            raise InputError("is closed", where="stdout", expected="somewhere to write to")
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _hush()
-    except OSError as fault:
-        _hush()
-        raise InputError(f"cannot be written ({fault.strerror})", where="stdout") from None
-
-
-def _hush() -> None:
-    """Leave stdout nothing more to flush into."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _told(fault: Exception, code: int) -> int:

@@ -1,105 +1,138 @@
-"""The schema of an experiment file: factors, policies, responses, and how they are drawn.
+"""The schema of an experiment file, and the experiment that it becomes: points by number.
 
-A factor moves one path, or several together (its levels are then named sets of values). The design
-is the full grid of all factors. Responses are measures or keys of the summary, one number a run.
+Scenarios and policies by name or by pattern; factors and a design over them; replications, fixed or until
+a figure is known well enough; responses, which are measures or keys of the summary, one number a run;
+pictures.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
+from experiments.factors import (
+    Design,
+    Factor,
+    Sets,
+    Value,
+    matrix_of,
+    points_in,
+    require_design,
+    require_printable,
+)
 from scenarios.expectation import SUMMARY
 from scenarios.measures import MEASURES
-from simulator.catalogue import names, read_entry, validated
+from simulator.catalogue import names, overridden, read_entry, validated
 from simulator.errors import InputError, nearest_name
 from simulator.schema import Table
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 CATALOGUE = Path(__file__).parent / "catalogue"
 
-Value = bool | int | float | str
-"""A level as it stands in a table."""
+MOST_PLANNED = 10**8
+"""Runs of a plan, done or not: a driver keeps some thirty bytes of each."""
 
+OWN_KEYS = ("summary", "source", "question", "plots")
+"""Keys that a base does not hand down."""
 
-COLUMNS = ("run", "policy", "replication", "outcome", "failed_stage", "failure", "response")
-"""Columns of a sweep's tables that are no factors."""
+SUMMARY_RESPONSES = tuple(key for key in SUMMARY if key not in ("outcome", "observable"))
+"""Keys of a run's summary that are numbers."""
 
-FACTORS_SHOWN = {"phase": 2, "heat": 2, "response": 1, "differences": 1}
-"""Factors that a kind of plot has place for; a table takes any."""
+Kind = Literal[
+    "response",
+    "heat",
+    "phase",
+    "table",
+    "differences",
+    "effects",
+    "interactions",
+    "comparison",
+    "ranking",
+    "pareto",
+    "survival",
+    "sensitivity",
+    "tornado",
+    "rejection",
+    "occupancy",
+    "believed",
+    "ledger",
+    "welch",
+]
+"""Pictures of a sweep, each with the analysis that it shows."""
 
-REGIME_RESPONSES = ("net_per_attempt_tokens", "arrivals_per_turn_tokens")
-"""What a phase plot tells the regimes by."""
-
-
-class Level(Table):
-    """One level of a factor that moves several values together."""
-
-    label: Annotated[str, Field(min_length=1)]
-    set: dict[str, Value | list[str]]
-
-
-class Factor(Table):
-    """One factor: `path` and `values`, or named `levels`. Paths beginning with `policy.` are the policy's."""
-
-    name: Annotated[str, Field(min_length=1)]
-    unit: str = ""
-    path: str | None = None
-    values: tuple[Value, ...] = ()
-    levels: tuple[Level, ...] = ()
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Factor:
-        if (self.path is None) == (not self.levels):
-            raise ValueError("needs either path with values, or levels")
-        if self.path is not None and not self.values:
-            raise ValueError("path needs at least one of values")
-        labels = self.labels
-        if len(set(labels)) != len(labels):
-            raise ValueError(f"a level stands twice in {labels}")
-        if len({_kind_of(label) for label in labels}) > 1:
-            raise ValueError(f"values of one kind are one column of a table, not {labels}")
-        if self.name in COLUMNS:
-            raise ValueError(f"the name {self.name!r} is that of a column of every sweep")
-        if " x " in self.name:
-            raise ValueError(f"the name {self.name!r} reads as an interaction; expected one without ' x '")
-        return self
-
-    @property
-    def labels(self) -> list[Value]:
-        """The levels as they stand in tables."""
-        return [level.label for level in self.levels] if self.levels else list(self.values)
-
-    @property
-    def paths(self) -> set[str]:
-        """What the factor moves."""
-        return {path for setting in self.settings() for path in setting}
-
-    def settings(self) -> list[dict[str, object]]:
-        """Return the overrides of each level."""
-        if self.levels:
-            return [dict(level.set) for level in self.levels]
-        assert self.path is not None
-        return [{self.path: value} for value in self.values]
+Kept = Literal["turns", "rewrites", "events", "obedience"]
+"""Tables of single runs that a sweep can keep."""
 
 
 class PlotTable(Table):
-    """How the experiment is drawn.
+    """One picture, and the analysis that it shows.
 
-    `line` is an analytic boundary y = intercept + slope * x; `by` names the factor, if any, that a
-    response plot tells its lines apart by; `baseline` is the level that differences are taken to.
+    `response` is what is shown, `x` and `y` where two are; `better` says which way is good. `by` names the
+    factor, if any, that a response plot tells its lines apart by; `baseline` is the level, or the policy,
+    that differences are taken to; `line` is an analytic boundary y = intercept + slope * x.
     """
 
-    kind: Literal["response", "heat", "phase", "table", "differences", "effects"] = "response"
+    kind: Kind = "response"
     response: str | None = None
+    x: str | None = None
+    y: str | None = None
+    better: Literal["lower", "higher"] = "lower"
     by: str | None = None
     baseline: Value | None = None
     line: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     line_label: str = "analytic"
+
+
+class Sequential(Table):
+    """Replications until a figure is known well enough, point by point.
+
+    `half-width`: until the 95% half-width of each policy's paired difference to `baseline` (of one
+    policy alone, of its mean) is at most `half_width`, and stays so for `look_ahead` more. `best`: until
+    the procedure of Kim and Nelson has left one policy, which is the best, or within `indifference` of it,
+    with probability `confidence`.
+    """
+
+    rule: Literal["half-width", "best"] = "half-width"
+    response: str
+    baseline: str | None = None
+    half_width: Annotated[float, Field(gt=0)] | None = None
+    look_ahead: Annotated[int, Field(ge=0, le=1000)] = 5
+    indifference: Annotated[float, Field(gt=0)] | None = None
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    better: Literal["lower", "higher"] = "lower"
+    first: Annotated[int, Field(ge=2, le=10**5)] = 10
+    step: Annotated[int, Field(ge=1, le=10**4)] = 5
+    cap: Annotated[int, Field(ge=2, le=10**6)] = 200
+
+    @model_validator(mode="after")
+    def _complete(self) -> Sequential:
+        if self.rule == "half-width" and self.half_width is None:
+            raise ValueError("the rule half-width needs half_width")
+        if self.rule == "best" and self.indifference is None:
+            raise ValueError("the rule best needs indifference")
+        if self.first > self.cap:
+            raise ValueError("first is above cap")
+        return self
+
+
+def _form_of_replications(value: object) -> str:
+    return "table" if isinstance(value, Mapping | Sequential) else "int"
+
+
+Replications = Annotated[
+    Annotated[int, Field(ge=1, le=10**6), Tag("int")] | Annotated[Sequential, Tag("table")],
+    Discriminator(_form_of_replications),
+]
+"""A fixed number, or a rule."""
 
 
 class ExperimentFile(Table):
@@ -107,13 +140,41 @@ class ExperimentFile(Table):
 
     summary: str = ""
     source: str = ""
-    scenario: str
+    question: str = ""
+    scenario: str | None = None
+    scenarios: tuple[str, ...] = ()
     policies: Annotated[list[str], Field(min_length=1)]
-    replications: Annotated[int, Field(ge=1, le=10**6)] = 20
+    without: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    replications: Replications = 20
     seed: Annotated[int, Field(ge=0)] = 20261113
+    time_limit_seconds: Annotated[float, Field(gt=0, le=10**6)] | None = None
     responses: Annotated[list[str], Field(min_length=1)]
-    factor: Annotated[list[Factor], Field(min_length=1)]
-    plot: PlotTable = PlotTable()
+    keep: tuple[Kept, ...] = ()
+    intervals: Literal["t", "bootstrap"] = "t"
+    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
+    set: Sets = Field(default_factory=dict)
+    design: Design = Design()
+    factor: tuple[Factor, ...] = ()
+    plot: PlotTable = PlotTable(kind="table")
+    plots: tuple[PlotTable, ...] = ()
+
+    @model_validator(mode="after")
+    def _worlds(self) -> ExperimentFile:
+        if (self.scenario is None) == (not self.scenarios):
+            raise ValueError("needs either scenario or scenarios")
+        require_printable([self.scenario or "", *self.scenarios, *self.policies])
+        return self
+
+    @property
+    def cap(self) -> int:
+        """Most replications of a point."""
+        return self.replications if isinstance(self.replications, int) else self.replications.cap
+
+    @property
+    def pictures(self) -> list[PlotTable]:
+        """All pictures, the main one first."""
+        return [self.plot, *self.plots]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,31 +186,78 @@ class Point:
     of_policy: dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Experiment:
-    """An experiment, read and checked."""
+    """An experiment, read and checked.
+
+    Attributes
+    ----------
+    name, path : of its file.
+    file : what stands there, with what was set over it.
+    scenarios, policies : by reference, patterns resolved.
+    """
 
     name: str
     path: Path
     file: ExperimentFile
+    scenarios: tuple[str, ...]
+    policies: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[type[Experiment], tuple[object, ...]]:
+        return Experiment, (self.name, self.path, self.file, self.scenarios, self.policies)  # no matrix
+
+    @property
+    def factors(self) -> list[str]:
+        """The names of the factors, in the order of the file."""
+        return [factor.name for factor in self.file.factor]
+
+    @property
+    def places(self) -> list[str]:
+        """The columns that say where in the experiment a policy was tried."""
+        return [*(["scenario"] if len(self.scenarios) > 1 else []), *self.factors]
+
+    @cached_property
+    def size(self) -> int:
+        """Points of the design."""
+        return points_in(self.file.design, self.file.factor)
+
+    @cached_property
+    def _matrix(self) -> NDArray[np.float64] | None:
+        return matrix_of(self.file.design, self.file.factor)
+
+    def labels(self, place: int) -> dict[str, Value]:
+        """Return the levels of one point, by factor; the points of a grid count the last factor fastest."""
+        factors = self.file.factor
+        if self._matrix is None:
+            levels: list[Value] = []
+            for factor in reversed(factors):
+                place, level = divmod(place, len(factor.labels))
+                levels.insert(0, factor.labels[level])
+            return dict(zip((factor.name for factor in factors), levels, strict=True))
+        row = self._matrix[place].tolist()
+        if self.file.design.kind in ("two-level", "fractional"):
+            return {factor.name: factor.labels[int(at)] for factor, at in zip(factors, row, strict=True)}
+        return {factor.name: factor.at(at) for factor, at in zip(factors, row, strict=True)}
+
+    def point(self, place: int) -> Point:
+        """Return one point of the design."""
+        return self.point_at(self.labels(place))
+
+    def point_at(self, labels: Mapping[str, Value]) -> Point:
+        """Return the point with these levels."""
+        moved: dict[str, object] = dict(self.file.set)
+        for factor in self.file.factor:
+            moved |= factor.setting(labels[factor.name])
+        own = {path: value for path, value in moved.items() if path.startswith("policy.")}
+        return Point(
+            dict(labels),
+            {path: value for path, value in moved.items() if path not in own},
+            {path.removeprefix("policy."): value for path, value in own.items()},
+        )
 
     def points(self) -> Iterator[Point]:
-        """Yield the points of the full grid, the last factor fastest."""
-        factors = self.file.factor
-        levels = [list(zip(factor.labels, factor.settings(), strict=True)) for factor in factors]
-        for combination in itertools.product(*levels):
-            moved: dict[str, object] = {}
-            for _, settings in combination:
-                moved |= settings
-            yield Point(
-                {factor.name: label for factor, (label, _) in zip(factors, combination, strict=True)},
-                {path: value for path, value in moved.items() if not path.startswith("policy.")},
-                {
-                    path.removeprefix("policy."): value
-                    for path, value in moved.items()
-                    if path.startswith("policy.")
-                },
-            )
+        """Yield all points."""
+        return (self.point(place) for place in range(self.size))
 
 
 def experiment_names() -> list[str]:
@@ -157,135 +265,125 @@ def experiment_names() -> list[str]:
     return names(CATALOGUE)
 
 
-def load_experiment(reference: str) -> Experiment:
-    """Return an experiment by name or path. Raises InputError where something is wrong.
+def load_experiment(reference: str, overrides: Mapping[str, object] | None = None) -> Experiment:
+    """Return an experiment by name or path, with values laid over those of its file.
 
-    >>> len(list(load_experiment("trigger-and-watermark").points())) > 3
-    True
+    Raises InputError where something is wrong.
+
+    >>> load_experiment("trigger-and-watermark").size
+    16
     """
-    entry = read_entry("experiment", reference, CATALOGUE, not_inherited=("summary", "source"))
-    file = validated(ExperimentFile, entry.data, str(entry.path))
-    valid = [*MEASURES, *SUMMARY_RESPONSES]
-    for response in file.responses:
-        if response not in valid:
-            raise InputError(
-                f"unknown response {response!r}",
-                where=f"{entry.path}: responses",
-                expected="a measure or a number of the summary",
-                nearest=nearest_name(response, valid),
-            )
+    entry = read_entry("experiment", reference, CATALOGUE, not_inherited=OWN_KEYS)
+    data = overridden(entry.data, overrides or {})
+    if isinstance(rule := data.get("replications"), Mapping):  # inside of the file its faults say less
+        validated(Sequential, dict(rule), f"{entry.path}: replications")
+    return experiment_from(validated(ExperimentFile, data, str(entry.path)), entry.name, entry.path)
+
+
+def experiment_from(file: ExperimentFile, name: str, path: Path) -> Experiment:
+    """Return the experiment of a file that has been read. Raises InputError where it cannot be one."""
+    from experiments.requirements import require_picture
+
+    where = str(path)
+    require_names(file.responses, [*MEASURES, *SUMMARY_RESPONSES], f"{where}: responses", "response")
     factor_names = [factor.name for factor in file.factor]
     if len(set(factor_names)) != len(factor_names):
-        raise InputError("two factors share a name", where=f"{entry.path}: factor", expected="distinct names")
+        raise InputError("two factors share a name", where=f"{where}: factor", expected="distinct names")
     if both := set(factor_names) & set(file.responses):
         raise InputError(
-            f"{min(both)!r} is a factor and a response",
-            where=f"{entry.path}: factor",
-            expected="distinct names",
+            f"{min(both)!r} is a factor and a response", where=f"{where}: factor", expected="distinct names"
         )
     paths = [path for factor in file.factor for path in factor.paths]
-    for path in paths:
-        if paths.count(path) > 1:
+    for moved in paths:
+        if paths.count(moved) > 1:
+            raise InputError(f"two factors move {moved}", where=f"{where}: factor", expected="distinct paths")
+    require_design(file.design, file.factor, where)
+    experiment = Experiment(name, path, file, _scenarios(file, where), _policies(file, where))
+    _require_rule(experiment)
+    runs = experiment.size * len(experiment.scenarios) * len(experiment.policies) * file.cap
+    if runs > MOST_PLANNED:
+        raise InputError(f"a plan of {runs:,} runs", where=where, expected=f"at most {MOST_PLANNED:,}")
+    for place, plot in enumerate(file.pictures):
+        require_picture(experiment, plot, f"{where}: {f'plots.{place - 1}' if place else 'plot'}.kind")
+    return experiment
+
+
+def require_names(asked: Sequence[str], valid: Sequence[str], where: str, what: str) -> None:
+    """Raise InputError where one of several names is unknown, or stands twice."""
+    for place, name in enumerate(asked):
+        if name not in valid:
             raise InputError(
-                f"two factors move {path}", where=f"{entry.path}: factor", expected="distinct paths"
-            )
-    require_plot(file, file.plot.kind, f"{entry.path}: plot.kind")
-    if file.plot.kind in ("response", "heat", "effects") and file.plot.response not in file.responses:
-        raise InputError(
-            f"{file.plot.response!r} is not among the responses",
-            where=f"{entry.path}: plot.response",
-            nearest=nearest_name(str(file.plot.response), file.responses),
-        )
-    return Experiment(entry.name, entry.path, file)
-
-
-SWITCH_LEVELS = 2
-"""Levels of a factor that has an effect."""
-
-ONE_POLICY = frozenset({"heat", "phase", "differences", "effects"})
-"""Plots that hold one policy."""
-
-
-def require_plot(file: ExperimentFile, kind: str, where: str) -> None:
-    """Raise InputError where a kind of plot has no place for the experiment's factors or responses."""
-    wanted = FACTORS_SHOWN.get(kind)
-    if kind == "response" and file.plot.by is not None:
-        others = [factor.name for factor in file.factor]
-        if file.plot.by not in others:
-            raise InputError(
-                f"{file.plot.by!r} is no factor", where=where, nearest=nearest_name(file.plot.by, others)
-            )
-        wanted = 2
-    if wanted is not None and len(file.factor) != wanted:
-        factors = "1 factor" if wanted == 1 else f"{wanted} factors"
-        raise InputError(
-            f"{_a_plot(kind)} shows {factors}, not {len(file.factor)}", where=where, expected="kind table"
-        )
-    if kind in ONE_POLICY and len(file.policies) > 1:
-        raise InputError(
-            f"{_a_plot(kind)} shows one policy, not {len(file.policies)}", where=where, expected="kind table"
-        )
-    if kind == "phase" and (lacking := [name for name in REGIME_RESPONSES if name not in file.responses]):
-        raise InputError(
-            f"a phase plot needs the responses {' and '.join(REGIME_RESPONSES)}",
-            where=where,
-            expected=f"{' and '.join(lacking)} among responses",
-        )
-    if kind == "differences":
-        _require_baseline(file, where)
-    if kind == "effects":
-        _require_two_levels(file, where)
-
-
-def _require_baseline(file: ExperimentFile, where: str) -> None:
-    """Raise InputError unless the baseline is one of several levels of the only factor."""
-    (factor,) = file.factor
-    baseline, labels = file.plot.baseline, factor.labels
-    words = [str(label) for label in labels]
-    if len(labels) == 1:
-        raise InputError(
-            f"differences need a level beside the baseline, and {factor.name!r} has one",
-            where=where,
-            expected="2 levels or more",
-        )
-    if baseline is None:
-        raise InputError(
-            "differences need a baseline", where=where, expected=f"plot.baseline, one of {', '.join(words)}"
-        )
-    if baseline not in labels or _kind_of(baseline) != _kind_of(labels[0]):  # true is no 1
-        raise InputError(
-            f"the baseline {baseline!r} is no level of {factor.name!r}",
-            where=where,
-            expected=f"one of {', '.join(words)}",
-            nearest=nearest_name(str(baseline), words),
-        )
-
-
-def _require_two_levels(file: ExperimentFile, where: str) -> None:
-    """Raise InputError unless there are several factors, each of two levels."""
-    if len(file.factor) == 1:
-        raise InputError(
-            "an effects plot shows 2 factors or more, not 1", where=where, expected="kind response or table"
-        )
-    for factor in file.factor:
-        if (count := len(factor.labels)) != SWITCH_LEVELS:
-            levels = "1 level" if count == 1 else f"{count} levels"
-            raise InputError(
-                f"effects are those of factors with 2 levels, and {factor.name!r} has {levels}",
+                f"unknown {what} {name!r}",
                 where=where,
-                expected="2 levels a factor, or kind table",
+                expected="a measure or a number of the summary" if what == "response" else "",
+                nearest=nearest_name(name, valid),
             )
+        if name in asked[:place]:
+            raise InputError(f"{name!r} stands twice", where=where, expected="distinct names")
 
 
-def _a_plot(kind: str) -> str:
-    return f"an {kind} plot" if kind == "effects" else f"a {kind} plot"
+def _scenarios(file: ExperimentFile, where: str) -> tuple[str, ...]:
+    if file.scenario is not None:
+        return (file.scenario,)
+    from scenarios import scenario_names
+
+    return _resolved(file.scenarios, scenario_names(), (), f"{where}: scenarios")
 
 
-def _kind_of(value: Value) -> str:
-    if isinstance(value, bool):
-        return "truth value"
-    return "text" if isinstance(value, str) else "number"
+def _policies(file: ExperimentFile, where: str) -> tuple[str, ...]:
+    from policies import policy_names
+
+    chosen = _resolved(file.policies, policy_names(), file.without, f"{where}: policies")
+    for name in file.bounds:
+        if name not in chosen:
+            raise InputError(
+                f"the bound {name!r} is not among the policies",
+                where=f"{where}: bounds",
+                nearest=nearest_name(name, chosen),
+            )
+    return chosen
 
 
-SUMMARY_RESPONSES = tuple(key for key in SUMMARY if key not in ("outcome", "observable"))
-"""Keys of a run's summary that are numbers."""
+def _resolved(
+    asked: Sequence[str], known: Sequence[str], without: Sequence[str], where: str
+) -> tuple[str, ...]:
+    """Return names in the order asked for, patterns replaced by the names of the catalogue that fit."""
+    found: dict[str, None] = {}
+    for word in asked:
+        fitting = [name for name in known if fnmatchcase(name, word)] if _is_pattern(word) else [word]
+        if not fitting:
+            raise InputError(f"{word!r} fits nothing", where=where, nearest=nearest_name(word, known))
+        found |= dict.fromkeys(fitting)
+    for word in without:
+        if word not in found:
+            raise InputError(
+                f"{word!r} is not among them", where=f"{where}, without", nearest=nearest_name(word, found)
+            )
+    return tuple(name for name in found if name not in without)
+
+
+def _is_pattern(word: str) -> bool:
+    """Say whether a word stands for several names of the catalogue; a path may hold any letter."""
+    return bool(set(word) & set("*?[")) and "/" not in word and not word.endswith(".toml")
+
+
+def _require_rule(experiment: Experiment) -> None:
+    """Raise InputError where the rule of sequential replications has nothing to stand on."""
+    rule = experiment.file.replications
+    if isinstance(rule, int):
+        return
+    where = f"{experiment.path}: replications"
+    require_names([rule.response], experiment.file.responses, f"{where}.response", "response")
+    if rule.rule == "best" and len(experiment.policies) == 1:
+        raise InputError("the best of one policy is known", where=where, expected="2 policies or more")
+    if (
+        rule.rule == "half-width"
+        and len(experiment.policies) > 1
+        and rule.baseline not in experiment.policies
+    ):
+        raise InputError(
+            f"the baseline {rule.baseline!r} is not among the policies",
+            where=f"{where}.baseline",
+            expected=", ".join(experiment.policies),
+            nearest=nearest_name(str(rule.baseline), experiment.policies),
+        )

@@ -43,10 +43,11 @@ def explain(
             {"scenario": scenario.name, "policy": policy, "seed": seed, "rewrite": number, **entry._asdict()}
         )
     title = f"{scenario.name} under {policy}, seed {seed}: attempt {number} of {len(entries)}"
-    return "\n".join([one_line(title), "", *_told(entry, setting.window)]) + "\n"
+    return "\n".join([one_line(title), "", *told_lines(entry, setting.window)]) + "\n"
 
 
-def _told(entry: RewriteEntry, window: int) -> list[str]:
+def told_lines(entry: RewriteEntry, window: int) -> list[str]:
+    """Return what a ledger entry says, a line a label: seen, chosen, spent, judged, and what was true."""
     whose = f"agent {entry.agent}, " if entry.agent else ""
     lines = [
         f"seen       {whose}turn {entry.turn}, {entry.time_s:.1f} s, at the check point {entry.trigger}: "

@@ -65,11 +65,11 @@ def write_atomically(path: Path, content: bytes | Callable[[Path], object]) -> N
                 temporary.write_bytes(content)
             else:
                 content(temporary)
-            _flush(temporary)
+            flush(temporary)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-        _flush(path.parent)
+        flush(path.parent)
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
@@ -101,12 +101,12 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
                     table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
                 except OverflowError as error:
                     raise InputError(f"a number does not fit ({error})", where=str(path)) from error
-                _flush(path)
-            _flush(staged)
+                flush(path)
+            flush(staged)
             if folder.exists():
                 folder.rename(old)
             staged.rename(folder)
-            _flush(folder.parent)
+            flush(folder.parent)
         finally:
             if old.exists() and not folder.exists():
                 old.rename(folder)
@@ -118,33 +118,37 @@ def hold_folder(folder: Path) -> IO[bytes]:
     """Lock the folder until the file that is returned is closed; the kernel does so for a killed driver."""
     import fcntl
 
-    path = folder / ".lock"
-    with writing(folder):
-        lock = path.open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        raise InputError(
-            "another sweep is writing here",
-            where=str(folder),
-            expected="another folder, or its end",
-        ) from error
+    with contextlib.ExitStack() as refused, writing(folder):
+        lock = refused.enter_context((folder / ".lock").open("ab"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                "another sweep is writing here",
+                where=str(folder),
+                expected="another folder, or its end",
+            ) from error
+        refused.pop_all()
     return lock
+
+
+class DiskFault(InputError):
+    """A disk that refuses what is written: a job stops, and can go on from there."""
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Tell a disk that refuses as one line."""
+    """Tell a disk that refuses as one line. Raises DiskFault."""
     try:
         yield
     except OSError as error:
-        raise InputError(
+        raise DiskFault(
             f"cannot be written ({error.strerror or error})", where=str(path), expected="a folder to write in"
         ) from error
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Have the disk keep what a file, or a folder, holds."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

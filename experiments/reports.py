@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from io import StringIO
 from itertools import accumulate
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from experiments.catalogues import Entry
     from experiments.comparison import Row
     from experiments.judge import Finding
+    from experiments.pilot import Forecast
     from experiments.reproduction import BoxShare
     from policies.checker import Check
     from scenarios import Scenario
@@ -165,7 +167,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
         table = _table(scenario, "response", *(row.policy for row in own), "unit")
         _add_row(table, "outcome", *(row.run.outcome if row.run else "failed" for row in own), "")
         for name, unit in SHOWN:
-            _add_row(table, name, *(_number(row.run.summary[name]) if row.run else "" for row in own), unit)
+            _add_row(table, name, *(number(row.run.summary[name]) if row.run else "" for row in own), unit)
         parts.append(_rendered(table))
         parts += [
             one_line(f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}") + "\n"
@@ -180,16 +182,67 @@ def table_json(table: pd.DataFrame) -> str:
     return "".join(json_line(row) for row in table.to_dict("records"))
 
 
-def sweep_table(table: pd.DataFrame, path: Path | None, contrasts: pd.DataFrame | None = None) -> str:
-    """Return a sweep's points with their intervals, its effects or differences, and where the picture is."""
-    places = [name for name in table.columns if name not in ("mean", "low", "high", "n", "failed")]
+def forecast_json(found: Forecast) -> str:
+    """Return what a sweep would take as one object."""
+    return json_line(found._asdict())
+
+
+def forecast_text(name: str, found: Forecast) -> str:
+    """Return what a sweep would take, in words."""
+    runs = f"{found.runs:,} runs" if found.least == found.runs else f"{found.least:,} to {found.runs:,} runs"
+    milliseconds = [f"{1000 * value:,.3g}" for value in (found.seconds_a_run, found.low, found.high)]
+    lines = [
+        f"{one_line(name)}: {runs}, {found.done:,} of them done",
+        f"a run takes {milliseconds[0]} ms [{milliseconds[1]}, {milliseconds[2]}] here, "
+        f"by {found.pilot} runs spread over the plan",
+        f"with {found.workers} workers about {_duration(found.seconds)}"
+        + (f", at most {_duration(found.at_most)}" if found.at_most > found.seconds else ""),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < MINUTE:
+        return f"{seconds:.3g} s"
+    return str(timedelta(seconds=round(seconds)))
+
+
+MINUTE = 60.0
+
+MOST_ROWS = 60
+"""Rows of a table that a terminal is given; the files hold all."""
+
+
+def sweep_table(
+    means: pd.DataFrame, path: Path | None, analysis: pd.DataFrame | None = None, kind: str = ""
+) -> str:
+    """Return a sweep's points with their intervals, the analysis of its picture, and where that is."""
+    places = [name for name in means.columns if name not in ("mean", "low", "high", "n", "failed")]
     shown = _table("", *places, "mean", "95% interval", "runs")
-    for row in table.to_dict("records"):
-        bounds = f"{_number(row['low'])} to {_number(row['high'])}"
-        _add_row(shown, *(_number(row[name]) for name in places), _number(row["mean"]), bounds, str(row["n"]))
-    between = "" if contrasts is None else contrasts_table(contrasts)
-    where = "" if path is None else f"\nThe picture is {one_line(str(path))}\n"
-    return f"{_rendered(shown)}{between}{where}"
+    for row in means.head(MOST_ROWS).to_dict("records"):
+        bounds = f"{number(row['low'])} to {number(row['high'])}"
+        _add_row(shown, *(number(row[name]) for name in places), number(row["mean"]), bounds, str(row["n"]))
+    parts = [_rendered(shown), _left_out(means)]
+    if analysis is not None and kind in ("differences", "effects"):
+        parts.append(contrasts_table(analysis))
+    elif analysis is not None:
+        parts.append(analysis_table(analysis, kind))
+    if path is not None:
+        parts.append(f"\nThe picture is {one_line(str(path))}\n")
+    return "".join(parts)
+
+
+def analysis_table(analysis: pd.DataFrame, kind: str) -> str:
+    """Return the table that a picture shows."""
+    shown = _table(kind, *map(str, analysis.columns))
+    for row in analysis.head(MOST_ROWS).itertuples(index=False):
+        _add_row(shown, *map(number, row))
+    return _rendered(shown) + _left_out(analysis)
+
+
+def _left_out(table: pd.DataFrame) -> str:
+    more = len(table) - MOST_ROWS
+    return f"and {more:,} rows more; `rewritelab report` and --json give all of them\n" if more > 0 else ""
 
 
 def contrasts_table(contrasts: pd.DataFrame) -> str:
@@ -222,12 +275,12 @@ def contrasts_table(contrasts: pd.DataFrame) -> str:
 
 
 def _contrast(found: Mapping[Hashable, Any]) -> str:
-    from experiments.effects import excludes_zero
+    from experiments.statistics import excludes_zero
 
     if found["n"] == 0:
         return ""
     star = "*" if excludes_zero(found["low"], found["high"]) else ""
-    return f"{_number(found['mean'])} [{_number(found['low'])}, {_number(found['high'])}]{star}"
+    return f"{number(found['mean'])} [{number(found['low'])}, {number(found['high'])}]{star}"
 
 
 GAP = 3
@@ -272,11 +325,11 @@ def _simulated(finding: Finding) -> str:
     if isinstance(finding.simulated, str) or finding.simulated is None:
         return str(finding.simulated)
     if finding.low == finding.high or finding.low is None or finding.high is None:
-        return _number(finding.simulated)
-    return f"{_number(finding.simulated)} [{_number(finding.low)}, {_number(finding.high)}]"
+        return number(finding.simulated)
+    return f"{number(finding.simulated)} [{number(finding.low)}, {number(finding.high)}]"
 
 
-def _number(value: object) -> str:
+def number(value: object) -> str:
     """Return a number with four digits, tokens whole; nothing for None."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""

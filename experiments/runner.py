@@ -8,14 +8,17 @@ pool and a second look at what was in flight, never the sweep. Nothing here know
 
 from __future__ import annotations
 
+import math
 import os
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import closing
 from typing import TypeVar
 
+from experiments.files import DiskFault
 from experiments.workers import (
     Chunk,
     Failure,
@@ -39,6 +42,8 @@ CHUNK_SECONDS = 0.75
 LARGEST_CHUNK = 250
 BREAKS_ALLOWED = 2
 """A task that breaks the pool so many times while it runs alone is at fault."""
+CHUNKS_PATIENCE = 3
+"""Time limits that may pass while chunks bring nothing: several of their tasks may be slow."""
 STALL_SECONDS = 5.0
 """After so long without a result we look ourselves whether all workers live."""
 
@@ -104,6 +109,7 @@ def stream_tasks(
     workers: int | None = None,
     chunk: int | None = None,
     open_executor: Callable[[], Executor] | None = None,
+    time_limit: float | None = None,
 ) -> Generator[tuple[int, R | Failure], None, None]:
     """Yield `(index, result)` in order of completion, keeping no result: memory does not grow.
 
@@ -116,6 +122,9 @@ def stream_tasks(
     open_executor : callable or None
         Makes the executor, and a new one if it breaks: a cluster's, for instance. `workers` then says how
         many tasks it can run at once. None makes a process pool of our own.
+    time_limit : float or None
+        Seconds that a task should take at most. A pool of our own whose workers bring nothing for longer
+        is taken to hang: they are killed, and what was in flight is run again, one by one.
     """
     width = usable_cores() if workers is None else workers
     if width < 1:
@@ -123,19 +132,51 @@ def stream_tasks(
     if chunk is not None and chunk < 1:
         raise InputError(f"a chunk of {chunk} tasks never ends", where="chunk", expected="1 or more")
     function = pack_function(execute)
-    if open_executor is None and width == 1:
-        return _serial(function, tasks)
-    width = max(1, min(width, len(tasks)))
+    pace = _Pace(chunk, width)
+    if not tasks or (open_executor is None and width == 1):
+        return _serial(function, tasks, pace)
+    pace.width = width = min(width, len(tasks))
     modules = ["__main__", getattr(execute, "__module__", "__main__")]
-    return _Crew(function, tasks, width, chunk, open_executor or (lambda: open_pool(width, modules))).stream()
+    opener = open_executor or (lambda: open_pool(width, modules))
+    return _Crew(function, tasks, pace, opener, time_limit).stream()
 
 
-def _serial(function: bytes, tasks: Sequence[T]) -> Generator[tuple[int, R | Failure], None, None]:
-    for index in range(len(tasks)):
-        chunk, failures = pack(tasks, index, index + 1)
+class _Pace:
+    """How many tasks to send at once: about `CHUNK_SECONDS` of work, and fewer toward the end."""
+
+    def __init__(self, chunk: int | None, width: int) -> None:
+        self.chunk, self.width = chunk, width
+        self.seconds = 0.0
+        """Seconds a task, smoothed over the last chunks; 0 before the first has ended."""
+
+    def learn(self, tasks: int, seconds: float) -> None:
+        """Take in how long a chunk took."""
+        latest = seconds / tasks
+        self.seconds = (self.seconds + latest) / 2 if self.seconds else latest
+
+    def size(self, remaining: int) -> int:
+        """Return how many of the remaining tasks to send."""
+        if self.chunk is not None:
+            return min(self.chunk, remaining)
+        if not self.seconds:
+            return 1
+        fair = remaining // (2 * self.width) if self.width > 1 else remaining
+        return max(1, min(int(CHUNK_SECONDS / self.seconds), fair, LARGEST_CHUNK))
+
+
+def _serial(
+    function: bytes, tasks: Sequence[T], pace: _Pace
+) -> Generator[tuple[int, R | Failure], None, None]:
+    start = 0
+    while start < len(tasks):
+        stop = start + pace.size(len(tasks) - start)
+        chunk, failures = pack(tasks, start, stop)
+        start = stop
         yield from failures
-        results, _ = run_chunk(function, chunk.payload)
-        yield from unpack(chunk, results)
+        if chunk.indices:
+            results, seconds = run_chunk(function, chunk.payload)
+            pace.learn(len(results), seconds)
+            yield from unpack(chunk, results)
 
 
 class _Crew:
@@ -145,16 +186,16 @@ class _Crew:
         self,
         function: bytes,
         tasks: Sequence[T],
-        width: int,
-        chunk: int | None,
+        pace: _Pace,
         open_executor: Callable[[], Executor],
+        time_limit: float | None,
     ) -> None:
-        self.function, self.tasks, self.width, self.chunk = function, tasks, width, chunk
-        self.open_executor = open_executor
+        self.function, self.tasks, self.pace = function, tasks, pace
+        self.open_executor, self.time_limit = open_executor, time_limit
         self.ended: queue.SimpleQueue[Future[Landed]] = queue.SimpleQueue()
         """Not `concurrent.futures.wait`: a Ctrl-C in its midst can leave a future locked for ever."""
-        self.pace = 0.0
-        """Seconds a task, smoothed over the last chunks; 0 before the first has ended."""
+        self.hung = False
+        """Whether the workers had to be killed, since we last looked."""
 
     def stream(self) -> Generator[tuple[int, R | Failure], None, None]:
         self.executor = self.open_executor()
@@ -170,8 +211,8 @@ class _Crew:
         flying: dict[Future[Landed], Chunk] = {}
         start = 0
         while True:
-            while start < len(self.tasks) and len(flying) < 2 * self.width + 2:
-                stop = start + self._size(len(self.tasks) - start)
+            while start < len(self.tasks) and len(flying) < 2 * self.pace.width + 2:
+                stop = start + self.pace.size(len(self.tasks) - start)
                 chunk, failures = pack(self.tasks, start, stop)
                 start = stop
                 yield from failures
@@ -181,16 +222,17 @@ class _Crew:
                 return
             suspects: deque[Chunk] = deque()
             done = [self._next()]
-            if done[0].exception() is not None:  # see all of them end: lost too, or finished just before
+            if _fault(done[0]) is not None:  # see all of them end: lost too, or finished just before
                 done += [self._next() for _ in range(len(flying) - 1)]
-                if any(isinstance(future.exception(), BrokenExecutor) for future in done):
+                if any(isinstance(_fault(future), BrokenExecutor) for future in done):
                     self._reopen()
+            hung = self._has_hung()
             for future in done:
                 chunk = flying.pop(future)
-                if future.exception() is None:
+                if _fault(future) is None:
                     yield from self._land(chunk, future)
                 else:
-                    suspects.append(chunk)
+                    suspects.extend(chunk.singles() if hung else [chunk])
             yield from self._question(suspects)
 
     def _question(self, suspects: deque[Chunk]) -> Iterator[tuple[int, R | Failure]]:
@@ -198,14 +240,18 @@ class _Crew:
         while suspects:
             chunk = suspects.popleft()
             future = self._submit(chunk)
-            error = self._next().exception()
+            error = _fault(self._next(alone=len(chunk.indices) == 1))
+            hung = self._has_hung()
             if error is None:
                 yield from self._land(chunk, future)
                 continue
             if isinstance(error, BrokenExecutor):
                 self._reopen()
             if len(chunk.indices) > 1:
-                suspects.extendleft(reversed(chunk.halves()))
+                suspects.extendleft(reversed(chunk.singles() if hung else chunk.halves()))
+            elif hung:
+                reason = f"no end within {self.time_limit:g} seconds, and it heeded nothing"
+                yield chunk.indices[0], Failure("worker", TimeoutError.__name__, reason)
             elif chunk.breaks + 1 < BREAKS_ALLOWED:
                 suspects.appendleft(chunk._replace(breaks=chunk.breaks + 1))
             else:
@@ -221,29 +267,31 @@ class _Crew:
         future.add_done_callback(self.ended.put)
         return future
 
-    def _next(self) -> Future[Landed]:
-        """Wait for a future to end, be it because the executor broke."""
+    def _next(self, *, alone: bool = False) -> Future[Landed]:
+        """Wait for a future to end, be it because the executor broke, or hangs."""
+        started = time.monotonic()
+        patience = math.inf
+        if self.time_limit is not None:
+            patience = (1 if alone else CHUNKS_PATIENCE) * self.time_limit + STALL_SECONDS
         while True:
             try:
                 return self.ended.get(timeout=STALL_SECONDS)
             except queue.Empty:
-                if any(process.exitcode is not None for process in processes_of(self.executor)):
+                processes = processes_of(self.executor)
+                dead = any(process.exitcode is not None for process in processes)
+                late = bool(processes) and time.monotonic() - started > patience
+                self.hung |= late
+                if late or dead:
                     end_workers(self.executor)
+
+    def _has_hung(self) -> bool:
+        hung, self.hung = self.hung, False
+        return hung
 
     def _land(self, chunk: Chunk, future: Future[Landed]) -> Iterator[tuple[int, R | Failure]]:
         results, seconds = future.result()
-        latest = seconds / len(results)
-        self.pace = (self.pace + latest) / 2 if self.pace else latest
+        self.pace.learn(len(results), seconds)
         yield from unpack(chunk, results)
-
-    def _size(self, remaining: int) -> int:
-        """Return how many tasks to send: about `CHUNK_SECONDS` of work, and fewer toward the end."""
-        if self.chunk is not None:
-            return min(self.chunk, remaining)
-        if not self.pace:
-            return 1
-        fair = remaining // (2 * self.width)
-        return max(1, min(int(CHUNK_SECONDS / self.pace), fair, LARGEST_CHUNK))
 
     def _reopen(self) -> None:
         close(self.executor, at_once=True)
@@ -253,3 +301,13 @@ class _Crew:
         except BrokenExecutor as error:
             hint = "worker processes die as they start; use one worker, or guard the script by __main__"
             raise RunFailed("worker", hint) from error
+
+
+def _fault(future: Future[Landed]) -> BaseException | None:
+    """Return what a future ended with. Raises what ends the whole: a full disk, an engine that is gone."""
+    if future.cancelled():
+        raise RunFailed("worker", "the executor has dropped what it was given; has its scheduler ended?")
+    fault = future.exception()
+    if isinstance(fault, DiskFault):
+        raise fault
+    return fault

@@ -1,95 +1,98 @@
 """Results on disk: a sweep that survives its own death, and tables that are whole or not there.
 
-A sweep is a folder: `manifest.json` says which plan it holds, `runs/part-<chunk>.parquet` holds the rows
-of a fixed stretch of that plan. A part's name and bytes follow from the plan and its rows alone, never
-from workers, order or clock; it appears by one rename, so what is there is whole, and resuming is the plan
-minus what is there. Parquet is written by pyarrow, which is imported when the first part is.
+A sweep is a folder. `manifest.json` says which sweep it is and what sessions it has seen; workers append to
+`journal/`; when all is run, the parent compacts the journal into one Parquet file a table, sorted by run.
+The bytes of those files follow from the rows alone, never from workers, order or clock. A table appears by
+one rename, that of the runs last; only then the journal goes. So a kill at any moment loses what was in
+flight, and nothing is there twice: where a run has several lines, the first that did not fail counts.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from experiments.files import TEMPORARY, hold_folder, write_atomically, writing
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.files import TEMPORARY, flush, hold_folder, write_atomically, writing
+from experiments.identity import Identity, differences_between, digest_of
+from experiments.journal import Journal, Tables, is_of_another, journals_in, lines_of, read_at
+from experiments.parquet import (
+    RUN,
+    Columns,
+    SortedRows,
+    TableWriter,
+    rows_of,
+    table_of,
+    unreadable,
+    whole_table,
+)
 from simulator.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
-Scalar = str | int | float | bool | None
-Row = Mapping[str, Scalar]
-
-FORMAT = "rewritelab sweep 1"
+FORMAT = "rewritelab sweep 2"
 """First line of every manifest of ours; a new number when older folders can no longer be resumed."""
-RUN = "run"
-"""The column that a store adds: the run's place in the plan, the key that rows are sorted by."""
-FEWEST_ROWS, MOST_ROWS, MOST_PARTS = 25, 250, 100
+
+RUNS, FAILURES = "runs", "failures"
+"""The table with one row a run, and that of the runs that failed."""
+
+FAILED = "failed_stage"
+"""The column of the runs that is None where a run did not fail."""
 
 
 class SweepStore:
     """A sweep's folder, held by one driver; a context manager.
 
-    States: closed; open (locked, checked, manifest written); closed again. Rows go in by `add`, one by
-    one in any order, or by `write`, a chunk at a time.
+    States: closed; open (locked, checked, manifest written); closed again. Workers write through
+    `journal`, the driver ends with `compact`.
 
     Parameters
     ----------
     folder : Path
         Made if it is not there. Files of others in it are left alone.
-    plan_digest : str
-        Names the plan; a folder is resumed only by the plan that began it.
-    plan_size : int
+    identity : mapping
+        Names the sweep; a folder is resumed only by the sweep that began it.
+    size : int
         Runs in the plan.
-    manifest : mapping
-        What a reader should know (versions, command, seed): one entry a session, as JSON.
-    columns : mapping of str to type, optional
-        Types (str, int, float, bool) of columns that every part has, even where all are None. Other
-        columns are typed by the part's own rows, and agree when they are read.
-    chunk_rows : int, optional
-        Runs a part; by default a function of `plan_size`.
+    tables : mapping of str to Columns
+        The tables, with `runs`, which has a column `failed_stage`, and `failures` among them.
+    session : mapping
+        What a reader should know (command, file): one entry a session, as JSON.
     fresh : bool
-        Remove the runs of an earlier plan first.
+        Remove the results of an earlier sweep first.
 
     Raises
     ------
     InputError
-        On entering: the folder cannot be written, is held by another driver, holds another plan or
-        something that is not a sweep. Nothing has been changed then.
+        On entering: the folder cannot be written, is held by another driver, holds another sweep or
+        something that is none. Nothing has been changed then.
     """
 
     def __init__(
         self,
         folder: Path,
         *,
-        plan_digest: str,
-        plan_size: int,
-        manifest: Mapping[str, object],
-        columns: Mapping[str, type] | None = None,
-        chunk_rows: int | None = None,
+        identity: Identity,
+        size: int,
+        tables: Mapping[str, Columns],
+        session: Mapping[str, object],
         fresh: bool = False,
     ) -> None:
-        self.folder, self.runs = Path(folder), Path(folder) / "runs"
-        self.size = plan_size
-        self.chunk_rows = chunk_rows or _chunk_rows(plan_size)
-        self.columns = {RUN: int, **(columns or {})}
-        self.plan: dict[str, object] = {
-            "digest": plan_digest,
-            "size": self.size,
-            "chunk_rows": self.chunk_rows,
-            "columns": {name: kind.__name__ for name, kind in self.columns.items()},
-        }
-        self.fresh = fresh
-        self.session: dict[str, object] = {"started": _now(), "ended": None, **manifest}
+        self.folder = Path(folder)
+        self.identity, self.size, self.tables, self.fresh = identity, size, tables, fresh
+        self.digest = digest_of(identity)
+        self.session: dict[str, object] = {"started": _now(), "ended": None, **session}
         self.earlier: list[object] = []
         """Sessions that came before this one."""
-        self._waiting: dict[int, dict[int, Row]] = {}
-        """Rows of parts that are not complete yet, by chunk and run."""
+        self.journal = Journal(self.folder / JOURNAL, self.digest)
         self._lock: IO[bytes] | None = None
 
     # ----------------------------------------------------------------------- opening and closing
@@ -100,8 +103,10 @@ class SweepStore:
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = hold_folder(self.folder)
         try:
-            self.earlier = self._check()
-            self._prepare()
+            found = self._check()
+            if found is not None and not self.fresh:
+                self.earlier = list(found["sessions"])
+            self._prepare(found or {})
         except BaseException:
             self._lock.close()
             raise
@@ -110,157 +115,216 @@ class SweepStore:
     def __exit__(self, *exception: object) -> None:
         try:
             self.session["ended"] = _now()
-            self._write_manifest()
+            with contextlib.ExitStack() as ending:
+                ending.callback(self._write_manifest)
+                ending.callback(self.journal.sync)
         finally:
             if self._lock is not None:
                 self._lock.close()
 
-    def _check(self) -> list[object]:
-        """See that the folder is free, or ours with this plan; return the sessions that it has seen."""
-        found = _manifest_of(self.folder)
-        if found is None and self.runs.is_dir() and any(self.runs.iterdir()):
+    def _check(self) -> dict[str, Any] | None:
+        """See that the folder is free, or ours with this sweep; return its manifest, None where free."""
+        found = _manifest_of(self.folder, damaged_too=self.fresh)
+        if found is None and (strangers := _strangers(self.folder)):
             raise InputError(
-                "holds files, but no manifest.json says of what sweep",
-                where=str(self.runs),
+                f"holds {strangers[0]!r}, but no manifest.json says of what sweep",
+                where=str(self.folder),
                 expected="an empty or new folder",
             )
-        if found is None or self.fresh:
-            return []
-        differing = [key for key, value in self.plan.items() if found["plan"].get(key) != value]
-        if differing:
-            raise InputError(
-                f"the folder holds the runs of another plan (its {', '.join(differing)} differs)",
-                where=str(self.folder),
-                expected="the experiment that began it, another folder, or --fresh to discard its runs",
-            )
-        return list(found["sessions"])
+        if found is not None and not self.fresh:
+            _require_identity(found, self.identity, self.folder)
+        return found
 
-    def _prepare(self) -> None:
-        """Clear away what a killed driver, or an earlier plan, left; we hold the lock."""
-        with writing(self.runs):
-            self.runs.mkdir(exist_ok=True)
-            if not os.access(self.runs, os.W_OK):
-                raise PermissionError("no permission to write")
-            leavings = [*self.folder.glob(f"{TEMPORARY}*-manifest.json"), *self.runs.glob(f"{TEMPORARY}*")]
-            for path in leavings + (sorted(self.runs.glob("part-*.parquet")) if self.fresh else []):
+    def _prepare(self, found: Mapping[str, Any]) -> None:
+        """Clear away what a killed driver, or an earlier sweep, left; we hold the lock."""
+        journal = self.folder / JOURNAL
+        with writing(self.folder):
+            journal.mkdir(exist_ok=True)
+            for folder in (self.folder, journal):
+                if not os.access(folder, os.W_OK):
+                    raise PermissionError("no permission to write")
+            leavings = [*self.folder.glob(f"{TEMPORARY}*.parquet"), *self.folder.glob(f"{TEMPORARY}*.json")]
+            if self.fresh:
+                listed = found.get("tables")  # of an earlier sweep, which may have kept more
+                ours = {*self.tables, *(listed if isinstance(listed, dict) else ())}
+                tables = [path for path in self.folder.glob("*.parquet") if path.stem in ours]
+                leavings += [*journals_in(journal), *tables]
+            for path in leavings:
                 path.unlink()
         self._write_manifest()
 
     def _write_manifest(self) -> None:
-        manifest = {"format": FORMAT, "plan": self.plan, "sessions": [*self.earlier, self.session]}
-        write_atomically(self.folder / "manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
+        columns = {
+            table: {name: kind.__name__ for name, kind in columns.items()}
+            for table, columns in self.tables.items()
+        }
+        manifest = {
+            "format": FORMAT,
+            "digest": self.digest,
+            "size": self.size,
+            "tables": columns,
+            "identity": self.identity,
+            "sessions": [*self.earlier, self.session],
+        }
+        write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
 
-    # ----------------------------------------------------------------------- plan and rows
+    # ----------------------------------------------------------------------- rows
 
-    def missing(self) -> list[int]:
-        """Return the runs of the plan that no whole part holds, in order."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    def finished(self, *, failed_too: bool = True, notes: bool = False) -> NDArray[np.bool_]:
+        """Return, run by run, whether it is done; `notes` says on stderr which torn lines are left out."""
+        found = _Found(self.folder, self.digest, self.size, notes=notes)
+        done: NDArray[np.bool_] = found.source != NOWHERE
+        return done if failed_too else done & ~found.failed
 
-        lacking: list[int] = []
-        for chunk in range(-(-self.size // self.chunk_rows)):
-            runs = self._runs_of(chunk)
-            try:
-                whole = _runs_in(pq.ParquetFile(self._path(chunk)).read()) == list(runs)
-            except (OSError, pa.ArrowException):  # not there, or hurt by others: to be written again
-                whole = False
-            if not whole:
-                lacking.extend(runs)
-        return lacking
+    def values(self, response: str) -> NDArray[np.float64]:
+        """Return a response of all runs so far by their number; NaN where there is none."""
+        at = list(self.tables[RUNS]).index(response) + 1
+        values = np.full(self.size, np.nan)
+        for run, tables in _records(self.folder, self.digest, self.size, {RUNS: self.tables[RUNS]}):
+            (row,) = tables[RUNS]
+            if row[at] is not None:
+                values[run] = row[at]
+        return values
 
-    def add(self, run: int, row: Row) -> None:
-        """Take in the row of one run; its part is written when the last of its rows has come.
-
-        Raises
-        ------
-        InputError
-            As `write`.
-        ValueError
-            If `run` is not of the plan.
-        """
-        if not 0 <= run < self.size:
-            raise ValueError(f"run {run} is not of a plan of {self.size}")
-        chunk = run // self.chunk_rows
-        rows = self._waiting.setdefault(chunk, {})
-        rows[run] = row
-        runs = self._runs_of(chunk)
-        if len(rows) == len(runs):
-            self.write(chunk, [rows[run] for run in runs])
-            del self._waiting[chunk]
-
-    def write(self, chunk: int, rows: Sequence[Row]) -> None:
-        """Write the part `chunk`: all of its rows, in the order of the plan.
+    def compact(self) -> None:
+        """Make the tables of what the journal and earlier tables hold, then remove the journal.
 
         Raises
         ------
         InputError
-            If a value does not fit its column, or the disk refuses.
-        ValueError
-            If the rows are not as many as the plan says, or hold a column of the store's own.
+            A value does not fit its column, or the disk refuses; the journal is then as it was.
         """
-        import pyarrow.parquet as pq
+        self.journal.sync()
+        if not journals_in(self.folder / JOURNAL) and (self.folder / f"{RUNS}.parquet").exists():
+            return
+        with contextlib.ExitStack() as open_files, writing(self.folder):
+            writers = {
+                name: open_files.enter_context(TableWriter(self.folder, name, columns))
+                for name, columns in self.tables.items()
+            }
+            for _, tables in _records(self.folder, self.digest, self.size, self.tables):
+                for name, writer in writers.items():
+                    writer.add(tables.get(name, ()))
+            for writer in writers.values():
+                writer.finish()
+            for name in sorted(writers, key=lambda name: name == RUNS):
+                writers[name].put_in_place()
+            flush(self.folder)
+            for path in journals_in(self.folder / JOURNAL):
+                if not is_of_another(path, self.digest):
+                    path.unlink()
 
-        runs = self._runs_of(chunk)
-        if len(rows) != len(runs):
-            raise ValueError(f"part {chunk} has {len(runs)} runs, got {len(rows)} rows")
-        if any(RUN in row for row in rows):
-            raise ValueError(f"the column {RUN!r} is the store's")
-        keyed = [{RUN: run, **row} for run, row in zip(runs, rows, strict=True)]
-        table = _table(keyed, self.columns, where=self._path(chunk).name)
-        write_atomically(self._path(chunk), lambda path: pq.write_table(table, path, compression="zstd"))
 
-    def _runs_of(self, chunk: int) -> range:
-        start = chunk * self.chunk_rows
-        return range(start, min(start + self.chunk_rows, self.size))
+def finished_in(folder: Path, identity: Identity, size: int) -> NDArray[np.bool_]:
+    """Return, run by run, what a folder already holds of a sweep; errors as on entering a store."""
+    found = _manifest_of(folder)
+    if found is None:
+        return np.zeros(size, dtype=bool)
+    _require_identity(found, identity, folder)
+    done: NDArray[np.bool_] = _Found(folder, found["digest"], size).source != NOWHERE
+    return done
 
-    def _path(self, chunk: int) -> Path:
-        return self.runs / f"part-{chunk:05d}.parquet"
+
+def _require_identity(found: Mapping[str, Any], identity: Identity, folder: Path) -> None:
+    """Raise InputError, which shows the difference, where a folder is that of another sweep."""
+    there = found["identity"]
+    if there != json.loads(json.dumps(identity)):
+        raise InputError(
+            f"the folder holds the runs of another sweep: {differences_between(there, identity)}",
+            where=str(folder),
+            expected="the experiment that began it, another folder, or --fresh to discard its runs",
+        )
+
+
+# --------------------------------------------------------------------------- what is there
+
+
+NOWHERE, IN_TABLE = -2, -1
+
+
+class _Found:
+    """Which runs a folder holds, and where: in the tables, or in a file of the journal at an offset.
+
+    Of several lines of a run, the first that did not fail counts, else the first.
+    """
+
+    def __init__(self, folder: Path, digest: str, size: int, *, notes: bool = False) -> None:
+        self.source = np.full(size, NOWHERE, dtype=np.int32)
+        self.offset = np.zeros(size, dtype=np.int64)
+        self.failed = np.zeros(size, dtype=bool)
+        runs, failed = _finished(folder / f"{RUNS}.parquet", size)
+        self.source[runs] = IN_TABLE  # that of the failures may be newer
+        self.failed[runs] = failed
+        self.files = journals_in(folder / JOURNAL)
+        for number, path in enumerate(self.files):
+            for line in lines_of(path, digest, notes=notes):
+                run = line.run
+                if not 0 <= run < size:
+                    continue
+                if self.source[run] == NOWHERE or (self.failed[run] and not line.failed):
+                    self.source[run], self.offset[run] = number, line.offset
+                    self.failed[run] = line.failed
+
+
+def _records(
+    folder: Path, digest: str, size: int, tables: Mapping[str, Columns]
+) -> Iterator[tuple[int, Tables]]:
+    """Yield run after run with its rows, each once, whatever table or journal it stands in."""
+    found = _Found(folder, digest, size)
+    with contextlib.ExitStack() as open_files:
+        old = {
+            name: SortedRows(rows_of(folder / f"{name}.parquet", columns)) for name, columns in tables.items()
+        }
+        files = {
+            number: open_files.enter_context(found.files[number].open("rb"))
+            for number in np.unique(found.source[found.source >= 0]).tolist()
+        }
+        for run in np.flatnonzero(found.source != NOWHERE).tolist():
+            stored = {name: rows.take(run) for name, rows in old.items()}
+            source = int(found.source[run])
+            if source == IN_TABLE:
+                yield run, stored
+            else:
+                _, written = read_at(files[source], int(found.offset[run]))
+                yield run, {name: [[run, *row] for row in written.get(name, ())] for name in tables}
 
 
 # --------------------------------------------------------------------------- reading
 
 
-def read_runs(folder: Path) -> pd.DataFrame:
-    """Return the rows that a sweep has so far, sorted by `run`, one column a name that any part has.
+def read_table(folder: Path, name: str = RUNS) -> pd.DataFrame:
+    """Return the rows that a sweep has so far of one table, sorted by `run`.
 
     Raises
     ------
     InputError
-        If the folder is not a sweep's, or a part cannot be read or contradicts another.
+        The folder is not a sweep's, has no such table, or the table cannot be read.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     manifest = read_manifest(folder)
+    if name not in manifest["tables"]:
+        raise InputError(
+            f"has no table {name!r}", where=str(folder), expected=f"one of {', '.join(manifest['tables'])}"
+        )
     kinds = {"int": int, "float": float, "str": str, "bool": bool}
-    columns = {name: kinds[kind] for name, kind in manifest["plan"]["columns"].items()}
-    tables = [_table([], columns)]
-    size, rows = manifest["plan"]["size"], manifest["plan"]["chunk_rows"]
-    for path in sorted((Path(folder) / "runs").glob("part-*.parquet")):
-        start = int(path.stem.partition("-")[2]) * rows if path.stem[5:].isdigit() else size
-        try:
-            tables.append(pq.ParquetFile(path).read())
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(
-                f"cannot be read ({error})", where=str(path), expected="a whole part; resume the sweep"
-            ) from error
-        if start >= size or _runs_in(tables[-1]) != list(range(start, min(start + rows, size))):
-            raise InputError("holds runs that are not its own", where=str(path), expected="resume the sweep")
-    try:
-        joined = pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException as error:
-        raise InputError(f"parts contradict each other ({error})", where=str(folder)) from error
-    frame: pd.DataFrame = joined.sort_by(RUN).to_pandas()
+    columns = {column: kinds[kind] for column, kind in manifest["tables"][name].items()}
+    if not journals_in(Path(folder) / JOURNAL) and (path := Path(folder, f"{name}.parquet")).exists():
+        return whole_table(path)
+    rows = [
+        row
+        for _, tables in _records(Path(folder), manifest["digest"], manifest["size"], {name: columns})
+        for row in tables[name]
+    ]
+    frame: pd.DataFrame = table_of(rows, columns, where=f"{folder}/{name}").to_pandas()
     return frame
 
 
-def _runs_in(part: pa.Table) -> list[object]:
-    """Return the runs that a part says it holds."""
-    return list(part[RUN].to_pylist()) if RUN in part.column_names else []
+def read_runs(folder: Path) -> pd.DataFrame:
+    """Return the rows of the runs that a sweep has so far; errors as `read_table`."""
+    return read_table(folder, RUNS)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return a sweep's manifest: `format`, `plan`, and `sessions` with their wall-clock times.
+    """Return a sweep's manifest: what it is, and `sessions` with their wall-clock times.
 
     Raises
     ------
@@ -273,8 +337,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _manifest_of(folder: Path) -> dict[str, Any] | None:
-    path = folder / "manifest.json"
+MANIFEST, JOURNAL = "manifest.json", "journal"
+
+WHOLE = {"digest": str, "size": int, "tables": dict, "identity": dict, "sessions": list}
+"""Keys of a manifest, and what they hold."""
+
+
+def _manifest_of(folder: Path, *, damaged_too: bool = False) -> dict[str, Any] | None:
+    path = folder / MANIFEST
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -286,37 +356,38 @@ def _manifest_of(folder: Path) -> dict[str, Any] | None:
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError("is not the manifest of a sweep", where=str(path), expected=f"format {FORMAT!r}")
+    if damaged_too:
+        return found
     sessions = found.get("sessions")
-    whole = isinstance(found.get("plan"), dict) and isinstance(sessions, list)
+    whole = all(isinstance(found.get(key), kind) for key, kind in WHOLE.items())
     if not whole or not sessions or not all(isinstance(session, dict) for session in sessions):
         raise InputError(
-            "is damaged", where=str(path), expected="a plan and its sessions; sweep with --fresh"
+            "is damaged", where=str(path), expected="a sweep and its sessions; sweep with --fresh"
         )
     return found
 
 
-def _table(rows: Sequence[Row], columns: Mapping[str, type], where: str = "") -> pa.Table:
-    """Return rows as a table: declared columns first and of their type, then others as they first appear."""
+def _strangers(folder: Path) -> list[str]:
+    """Return what in a folder could be taken for the results of a sweep."""
+    ours = [folder / JOURNAL, *folder.glob("*.parquet")]
+    return [path.name for path in ours if path.is_file() or (path.is_dir() and any(path.iterdir()))]
+
+
+def _finished(path: Path, size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the runs that stand in their table, none where it is not there, and whether each failed."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
-    arrays = {}
-    for name in names:
-        values = [row.get(name) for row in rows]
-        kind = columns.get(name)
-        try:
-            if kind is int and any(isinstance(value, float) for value in values):
-                raise TypeError("a float in a column of whole numbers")  # pyarrow would cut it silently
-            arrays[name] = pa.array(values, type=types[kind] if kind else None)
-        except (TypeError, ValueError, OverflowError) as error:
-            expected = f"{kind.__name__} or None" if kind else "values of one kind"
-            raise InputError(f"column {name!r}: {error}", where=where, expected=expected) from error
-    return pa.table(arrays)
-
-
-def _chunk_rows(plan_size: int) -> int:
-    return min(MOST_ROWS, max(FEWEST_ROWS, -(-plan_size // MOST_PARTS)))
+    try:
+        table = pq.ParquetFile(path).read(columns=[RUN, FAILED])
+        runs, failed = table[RUN].to_numpy(), table[FAILED].is_valid().to_numpy()
+    except FileNotFoundError:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+    if runs.size and (runs.min() < 0 or runs.max() >= size or (np.diff(runs) <= 0).any()):
+        raise InputError("holds runs that are not its own", where=str(path), expected="sweep with --fresh")
+    return np.asarray(runs, dtype=np.int64), np.asarray(failed, dtype=bool)
 
 
 def _now() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from simulator.errors import InputError
@@ -22,13 +22,8 @@ def split_overrides(words: Sequence[str], policies: Sequence[str]) -> tuple[Over
     """
     of_scenario: Overrides = {}
     of_policies: dict[str, Overrides] = {policy: {} for policy in policies}
-    for word in words:
-        path, separator, text = word.partition("=")
-        path = path.strip()
-        if not separator or not path:
-            raise InputError(f"{shortened(word)!r} sets nothing", where="--set", expected="path=value")
-        value = _toml(path, text)
-        owner = next((policy for policy in policies if path.startswith(f"{policy}.")), None)
+    for path, value in _set(words):
+        owner = max((policy for policy in policies if path.startswith(f"{policy}.")), key=len, default=None)
         if owner is not None:
             of_policies[owner][path.removeprefix(f"{owner}.")] = value
         elif path.startswith("policy."):
@@ -37,6 +32,32 @@ def split_overrides(words: Sequence[str], policies: Sequence[str]) -> tuple[Over
         else:
             of_scenario[path] = value
     return of_scenario, of_policies
+
+
+def experiment_overrides(words: Sequence[str]) -> Overrides:
+    """Return what is laid over an experiment file.
+
+    `experiment.path=value` is the experiment's own; all else is set in every run, as `path=value` of the
+    scenario or `policy.path=value` of every policy. Raises InputError.
+
+    >>> experiment_overrides(["experiment.replications=5", "run.horizon=40"])
+    {'replications': 5, 'set': {'run.horizon': 40}}
+    """
+    own = "experiment."
+    given = dict(_set(words))
+    overrides = {path.removeprefix(own): value for path, value in given.items() if path.startswith(own)}
+    of_runs = {path: value for path, value in given.items() if not path.startswith(own)}
+    return overrides | ({"set": of_runs} if of_runs else {})
+
+
+def _set(words: Sequence[str]) -> Iterator[tuple[str, object]]:
+    """Yield path and value of each word."""
+    for word in words:
+        path, separator, text = word.partition("=")
+        path = path.strip()
+        if not separator or not path:
+            raise InputError(f"{shortened(word)!r} sets nothing", where="--set", expected="path=value")
+        yield path, _toml(path, text)
 
 
 def session_of(word: str | None) -> int | Literal["all"] | None:

@@ -1,8 +1,9 @@
 """Workers: the pool that they live in, what travels to them and back, and what they do with it.
 
 In a worker go a pickled function and pickled tasks; out come pickled results, a `Failure` in the place
-of each that could not be had. A worker leaves Ctrl-C to its parent and ends when the parent does.
-Nothing here knows what a task is, or when it is sent.
+of each that could not be had. The function is read once for many tasks, and where it has a method
+`end_chunk`, that is called after those that have travelled together. A worker leaves Ctrl-C to its parent
+and ends when the parent does. Nothing here knows what a task is, or when it is sent.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple, TypeVar
 
+from experiments.files import DiskFault
 from simulator.errors import RunFailed, one_line
 
 T = TypeVar("T")
@@ -40,7 +43,7 @@ class Failure:
     ----------
     stage : str
         Where: `task` (did not reach the worker), `run` (raised), `result` (could not be sent back),
-        `worker` (killed its process), or the stage that a `RunFailed` names.
+        `worker` (killed its process, or had to be killed with it), or the stage that a `RunFailed` names.
     kind : str
         Name of the exception's class.
     reason : str
@@ -74,11 +77,18 @@ class Chunk(NamedTuple):
             Chunk(self.indices[middle:], self.payload[middle:]),
         )
 
+    def singles(self) -> list[Chunk]:
+        """Return a chunk a task."""
+        return [Chunk([index], [packed]) for index, packed in zip(self.indices, self.payload, strict=True)]
+
 
 def pack_function(execute: Callable[[T], R]) -> bytes:
-    """Pickle a function, by its name. Raises TypeError where it is not at the top of a module."""
+    """Pickle a function, by its name, for one job: workers that outlive it read what they are given anew.
+
+    Raises TypeError where it is not at the top of a module.
+    """
     try:
-        return pickle.dumps(execute)
+        return pickle.dumps(execute) + os.urandom(8)  # what comes after a pickle is not read
     except Exception as error:
         raise TypeError(f"{execute!r} must be a function at the top of a module, to be pickled") from error
 
@@ -123,21 +133,37 @@ def _failure(error: BaseException, stage: str) -> Failure:
 
 
 def run_chunk(function: bytes, payload: list[bytes]) -> Landed:
-    """Run the tasks of a chunk and return their pickled results, and the seconds that they took."""
+    """Run the tasks of a chunk and return their pickled results, and the seconds that they took.
+
+    Raises DiskFault where the function's own files cannot be written.
+    """
     started = time.perf_counter()
-    results = [_run_one(function, packed) for packed in payload]
+    try:
+        results = [_run_one(function, packed) for packed in payload]
+    finally:  # after a Ctrl-C too
+        end_chunk = None
+        with contextlib.suppress(Exception):  # one that cannot be read has failed in each of its tasks
+            end_chunk = getattr(_read_function(function), "end_chunk", None)
+        if end_chunk is not None:
+            end_chunk()
     return results, time.perf_counter() - started
+
+
+@lru_cache(1)
+def _read_function(function: bytes) -> Callable[[object], object]:
+    read: Callable[[object], object] = pickle.loads(function)
+    return read
 
 
 def _run_one(function: bytes, packed: bytes) -> bytes:
     stage = "task"
     try:
-        execute, task = pickle.loads(function), pickle.loads(packed)
+        execute, task = _read_function(function), pickle.loads(packed)
         stage = "run"
         result = execute(task)
         stage = "result"
         return pickle.dumps(result)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DiskFault):
         raise
     except BaseException as error:  # SystemExit too: a policy must not end the sweep
         return pickle.dumps(_failure(error, stage))
@@ -187,9 +213,13 @@ def _one_thread() -> Iterator[None]:
 
 def close(executor: Executor, *, at_once: bool) -> None:
     """Shut an executor down: after what is under way, or at once."""
-    if at_once:
+    if not at_once:
+        executor.shutdown()
+    elif isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor):
         end_workers(executor)
-    executor.shutdown(wait=not at_once, cancel_futures=at_once)
+        executor.shutdown(wait=False, cancel_futures=True)
+    else:  # Dask's knows no such word, and cancels what it does not wait for
+        executor.shutdown(wait=False)
 
 
 def end_workers(executor: Executor) -> None:

@@ -65,7 +65,7 @@ def check_policy(reference: str) -> list[Check]:
     -------
     list of Check
         In the order of `CHECKS`; whatever the policy does, there is one for each. A policy that hangs
-        is given up after `simulation.PATIENCE_SECONDS`, once a method, where this is the main thread.
+        is given up after `watchdog.PATIENCE_SECONDS`, once a method, where this is the main thread.
 
     Raises
     ------

@@ -50,10 +50,12 @@ class ReplacementRule:
         if self.kind == "mask":
             return (self.placeholder or self.tombstone) * len(items)  # of nothing there is a record to keep
         left = round(
-            sum(min(self.ratio + self.ratio_per_pass * item.passes, 1.0) * item.tokens for item in items)
+            sum([min(self.ratio + self.ratio_per_pass * item.passes, 1.0) * item.tokens for item in items])
         )
-        limits = [limit for limit in (self.cap, brief.summary_cap) if limit is not None]
-        return max(brief.summary_floor, min([left, *limits]))
+        for limit in (self.cap, brief.summary_cap):
+            if limit is not None and limit < left:
+                left = limit
+        return max(brief.summary_floor, left)
 
     def operation(self, items: Sequence[Item]) -> tuple[Operation, ...]:
         """Return what to do with one unit of items."""

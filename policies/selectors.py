@@ -138,7 +138,7 @@ class Selector:
 
 
 def _unit(items: tuple[Item, ...], replacement: ReplacementRule, brief: Brief) -> Unit:
-    tokens = sum(item.tokens for item in items)
+    tokens = sum([item.tokens for item in items])
     saving = (tokens - replacement.believed_size(items, brief)) * items[0].judgement
     return Unit(items, tokens, round(saving))
 

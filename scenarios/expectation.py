@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from scenarios.definitions import SUMMARY_KEYS
 from scenarios.measures import MEASURES
 from simulator.errors import nearest_name
 from simulator.ledger import RewriteEntry
@@ -25,63 +26,7 @@ COLUMNS = {
     "events": EventRow._fields,
     "obedience": ObedienceRow._fields,
 }
-SUMMARY = (
-    "outcome",
-    "turns",
-    "max_occupancy_pct",
-    "final_occupancy_pct",
-    "occupancy_q05_pct",
-    "occupancy_q95_pct",
-    "rewrites_committed",
-    "rewrites_without_effect",
-    "rewrites_refused",
-    "rewrites_infeasible",
-    "rewrites_failed",
-    "rewrites_conflicted",
-    "first_trigger_turn",
-    "tokens_freed",
-    "rewrite_cost_tokens",
-    "measurement_cost_tokens",
-    "net_tokens",
-    "believed_net_tokens",
-    "waste_tokens",
-    "quota_tokens",
-    "retired_tokens",
-    "out_of_band_tokens",
-    "tombstones",
-    "tombstone_tokens",
-    "escalations",
-    "constraints_held",
-    "constraints_total",
-    "constraint_violations",
-    "false_claims",
-    "dangled_at_commit",
-    "dangling_references",
-    "dropped_references",
-    "rederivation_tokens",
-    "instruction_tokens",
-    "instructions_written",
-    "instructions_unwritten",
-    "instructions_stopped",
-    "reported_compliance",
-    "actual_compliance",
-    "auditable_compliance",
-    "stale_obedience",
-    "confidence",
-    "decision_quality",
-    "usd",
-    "seconds",
-    "rewrite_seconds",
-    "usd_rewriting",
-    "input_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "supervisor_wait_seconds",
-    "supervisor_busy_seconds",
-    "agents_overflowed",
-    "observable",
-)
+SUMMARY = ("outcome", *SUMMARY_KEYS)
 """Keys of a run's summary, and its outcome: what `summary` may name."""
 
 Kind = Literal["fitted", "implied", "external"]

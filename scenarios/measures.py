@@ -31,6 +31,7 @@ from scenarios.record_measures import (
     net_after_rederivation,
     share_of_content,
     share_overflowed,
+    sound_turns,
     wrong,
 )
 from scenarios.taking import Number, committed, mean, of_one_agent, per_hundred_turns
@@ -300,6 +301,12 @@ MEASURES: dict[str, Measure] = {
     ),
     "share_overflowed": Measure(
         "share of agents", "agents of a fleet whose request no longer fitted", share_overflowed
+    ),
+    "sound_turns": Measure(
+        "turns",
+        "turns before the first constraint violation, broken reference or stale step; all that were lived "
+        "where nothing went wrong",
+        sound_turns,
     ),
     "wrong": Measure(
         "count", "constraint violations, references broken at the end and stale obedience", wrong

@@ -12,6 +12,7 @@ from scenarios.taking import Number, committed, mean, of_one_agent
 from simulator.ledger import COMMITTED
 from simulator.recorder import ObedienceRow
 from simulator.simulation import Run
+from simulator.summary import is_stale
 
 # --------------------------------------------------------------------------- evidence (record 002)
 
@@ -155,6 +156,15 @@ def compliance_gap(run: Run) -> Number:
 def active(run: Run) -> Number:
     """Return the mean number of instructions in force at a step."""
     return mean([float(row.active) for row in run.obedience_rows])
+
+
+@of_one_agent
+def sound_turns(run: Run) -> Number:
+    """Count the turns before the first violation, broken reference or stale step, or all that were lived."""
+    wrongs = [row.turn for row in run.event_rows if row.kind == "violation"]
+    wrongs += [entry.turn for entry in run.rewrite_rows if entry.dangled]
+    wrongs += [row.turn for row in run.obedience_rows if is_stale(row)]
+    return float(min(wrongs) - 1 if wrongs else len(run.turn_rows))
 
 
 def wrong(run: Run) -> Number:

@@ -274,6 +274,8 @@ class Agent:
         tokens = work.context.tokens
         removed = work.ledger.accounts[Account.OUT_OF_BAND]
         retired = work.ledger.accounts[Account.RETIRED]
+        if work.watch is not None:
+            work.watch.turn_ended(work, user_turn)
         work.context.end_turn()
         self.recorder.turns.append(
             TurnRow(

@@ -149,9 +149,9 @@ class Context:
                         broken += 1
         return holding, broken
 
-    def is_dead(self, span: Span) -> bool:
-        """Whether the span's subgoal is closed and nothing of that subgoal is tagged needed."""
-        return span.subgoal in self.closed and not self._needed.get(span.subgoal or 0, 0)
+    def dead_subgoals(self) -> set[int]:
+        """Return the subgoals that are closed and have nothing tagged needed in them."""
+        return {subgoal for subgoal in self.closed if not self._needed.get(subgoal, 0)}
 
     def close(self, subgoal: int) -> None:
         """Note that a subgoal is complete."""
@@ -206,17 +206,18 @@ class Context:
             at.setdefault(stand, []).append(span)
         before = self.tokens
         kept = self._spans
-        order: list[Span] = []
+        order: dict[int, Span] = {}
         for identity, span in kept.items():
             if identity not in going:
-                order.append(span)
-            order.extend(at.get(identity, ()))
+                order[identity] = span
+            if identity in at:
+                order |= {new.id: new for new in at[identity]}
         for identity in going:
             self._discard(identity)
         for spans in at.values():
             for span in spans:
                 self._count(span)
-        self._spans = {span.id: span for span in order}
+        self._spans = order
         self.version += 1
         return before - self.tokens
 

@@ -33,17 +33,18 @@ class InputError(RewriteLabError):
         self.what, self.where, self.expected, self.nearest = what, where, expected, nearest
         line = f"{where}: {what}" if where else what
         if expected:
-            line += f"; expected {expected}"
+            short = expected if len(expected) <= LONGEST_EXPECTED else f"{expected[:LONGEST_EXPECTED]}..."
+            line += f"; expected {short}"
         if nearest:
             line += f"; did you mean {nearest!r}?"
         super().__init__(one_line(line))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _input_error, (self.what, self.where, self.expected, self.nearest)
+        return _input_error, (type(self), self.what, self.where, self.expected, self.nearest)
 
 
-def _input_error(what: str, where: str, expected: str, nearest: str) -> InputError:
-    return InputError(what, where=where, expected=expected, nearest=nearest)
+def _input_error(kind: type[InputError], what: str, where: str, expected: str, nearest: str) -> InputError:
+    return kind(what, where=where, expected=expected, nearest=nearest)
 
 
 class RunFailed(RewriteLabError):
@@ -85,6 +86,9 @@ def one_line(text: str) -> str:
     safe = "".join(letter if letter.isprintable() else "?" for letter in flat)
     return safe if len(safe) <= LONGEST_LINE else safe[: LONGEST_LINE - 3] + "..."
 
+
+LONGEST_EXPECTED = 300
+"""Characters of what would have been right; the nearest name after it says more than the rest of a list."""
 
 LONGEST_LINE = 600
 """Characters of a message."""

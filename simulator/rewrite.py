@@ -60,7 +60,7 @@ def admit(work: Workspace, attempt: Attempt) -> Ending | None:
     """Ask for the cheapest bound, before anything is emitted."""
     if work.setting.runtime.append_only:
         return Ending(Outcome.REFUSED, "admit", "the log is append-only")
-    verdict = ask_verdict(work, "admit", work.policy.admit, attempt.gauge)
+    attempt.admitted = verdict = ask_verdict(work, "admit", work.policy.admit, attempt.gauge)
     if not verdict.accepted:
         return Ending(Outcome.REFUSED, "admit", verdict.reason)
     if work.terms.deliberates and work.context.tokens > work.window and not work.terms.endless_window:
@@ -86,17 +86,17 @@ def deliberate(work: Workspace, attempt: Attempt) -> Ending | None:
 
 def propose(work: Workspace, attempt: Attempt) -> Ending | None:
     """Let the policy choose spans; its estimate is recorded as belief."""
-    law, normal = work.setting.laws.quality, None
+    law = work.setting.laws.quality
+    judgement: list[float] | None = None
     if law.error_gain and attempt.quality < 1:
-        normal = work.streams.normal(f"judgement {attempt.number}")
+        normals = work.streams.normal(f"judgement {attempt.number}").first(len(work.context))
+        judgement = [law.estimate_factor(attempt.quality, normal) for normal in normals]
     view = look(
         work.context,
         attempt.gauge,
         work.terms.counter_ratio,
         unseen=attempt.own_ids,
-        judgement=None
-        if normal is None
-        else lambda place: law.estimate_factor(attempt.quality, normal[place]),
+        judgement=judgement,
     )
     plan = ask(work, "propose", work.policy.propose, view)
     if not isinstance(plan, RewritePlan):
@@ -158,8 +158,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
         believed_freed=believed(freed, terms.counter_ratio),
         before=work.believed_tokens(),
     )
-    verdict = ask_verdict(work, "judge", work.policy.judge, proposal)
-    attempt.verdict = verdict.reason
+    attempt.judged = verdict = ask_verdict(work, "judge", work.policy.judge, proposal)
     if not verdict.accepted:
         return Ending(Outcome.REFUSED, "gate", verdict.reason)
     if touched:
@@ -243,7 +242,7 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             rewrite_seconds=work.env.now - attempt.started,
             outcome=ending.outcome.value,
             stage=ending.stage,
-            reason=ending.reason or attempt.verdict,
+            reason=ending.reason or ("" if attempt.judged is None else attempt.judged.reason),
             window=work.window,
             selected=len(attempt.sources),
             selected_tokens=sum(span.tokens for span in attempt.sources),
@@ -275,6 +274,8 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
     if not isinstance(calls, bool):
         raise RunFailed("learn", f"policy returned {type(calls).__name__}, expected True or False")
     work.calls_supervisor = calls
+    if work.watch is not None:
+        work.watch.rewrite_settled(work, attempt, work.ledger.entries[-1])
     return ending
 
 

@@ -7,11 +7,7 @@ raises, returns nonsense or never returns ends the run with `RunFailed`, which n
 from __future__ import annotations
 
 import platform
-import signal
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
@@ -31,20 +27,16 @@ from simulator.streams import Streams, coordinates_of
 from simulator.summary import outcome_of, summary_of
 from simulator.supervisor import Supervisor
 from simulator.terms import terms_fault
+from simulator.watchdog import watched
+from simulator.watching import Watch
 from simulator.workspace import Workspace
 from simulator.world import World
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PATIENCE_SECONDS = 20
-"""Wall-clock seconds that one call of a policy may take before the run is given up."""
-
 POLICY_FAULTS = (Exception, SystemExit, GeneratorExit)
 """What a policy may raise to its own run's end and nobody else's; Ctrl-C is the user's and passes."""
-
-SOONEST_ALARM_SECONDS = 1e-3
-"""When an alarm of the host that fell due during a run goes off after it; 0 would disarm it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,14 @@ class Run:
         return table(self.obedience_rows, ObedienceRow)
 
 
-def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) -> Run:
+def simulate(
+    setting: Setting,
+    policy: Policy,
+    seed: int | Sequence[int] = 0,
+    *,
+    watch: Watch | None = None,
+    time_limit: float | None = None,
+) -> Run:
     """Run one agent, or a fleet of them, under one policy.
 
     Parameters
@@ -100,12 +99,16 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         Begun anew; nothing of an earlier run stays. In a fleet, each agent but the first has a copy.
     seed : int or sequence of int
         Root seed, or (root seed, replication). The policy is no coordinate: all meet one world.
+    watch : Watch, optional
+        Who looks on, at all agents of a fleet; it changes nothing.
+    time_limit : float, optional
+        Wall-clock seconds that the run may take.
 
     Raises
     ------
     RunFailed
-        The policy declares terms without sense, raised, returned nonsense or did not return, or an
-        identity is broken.
+        The policy declares terms without sense, raised, returned nonsense or did not return, an
+        identity is broken, or the time is up.
     """
     _require_terms(policy)
     env = simpy.Environment()
@@ -115,10 +118,11 @@ def simulate(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         whose: tuple[int, ...] = (number,) if number else ()  # the first one's world is that of no fleet
         streams = Streams(*coordinates_of(seed), setting.draws or setting.name, *whose)
         work = Workspace(env, setting, policy if not number else _copied(policy), streams, number)
+        work.watch = watch
         agents.append(Agent(work, World(setting.world, streams), supervisor, Recorder()))
     fleet = [agent.work for agent in agents]
     try:
-        with _watched(fleet):
+        with watched(fleet, time_limit):
             for work in fleet:
                 ask(work, "begin", work.policy.begin, brief_of(setting))
             lives = [env.process(agent.live()) for agent in agents]
@@ -194,37 +198,6 @@ def brief_of(setting: Setting) -> Brief:
         full_measurement_tokens=laws.measurement.full_tokens,
         delta_measurement_tokens=laws.measurement.delta_tokens,
     )
-
-
-@contextmanager
-def _watched(fleet: Sequence[Workspace]) -> Iterator[None]:
-    """Give up on a policy whose call does not return. Works in a main thread; elsewhere, no watch."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-    seen: tuple[object, ...] = ()
-    ticks = 0
-
-    def tick(_number: int, _frame: object) -> None:
-        nonlocal seen, ticks
-        now = tuple((work.asking, work.turn, work.attempts) for work in fleet)
-        ticks = ticks + 1 if any(work.asking for work in fleet) and now == seen else 0
-        seen = now
-        if ticks >= PATIENCE_SECONDS:
-            ticks = 0
-            raise TimeoutError(f"no answer within {PATIENCE_SECONDS} seconds")
-
-    before = signal.signal(signal.SIGALRM, tick)
-    started = time.monotonic()
-    left, interval = signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-        if left:  # the host has an alarm of its own: give it back, due when it was due
-            due = max(left - (time.monotonic() - started), SOONEST_ALARM_SECONDS)
-            signal.setitimer(signal.ITIMER_REAL, due, interval)
 
 
 def _manifest(setting: Setting, policy: Policy, seed: int | Sequence[int]) -> dict[str, object]:

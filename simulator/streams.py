@@ -34,9 +34,17 @@ class Draws:
             return values[place]
         if place < 0:
             raise IndexError(f"draws are counted from 0, not {place}")
-        while place >= len(values):
-            values.extend(self._make(BLOCK))
+        self._draw(place + 1)
         return values[place]
+
+    def first(self, count: int) -> list[float]:
+        """Return so many draws, from the first on."""
+        self._draw(count)
+        return self._values[:count]
+
+    def _draw(self, count: int) -> None:
+        while len(self._values) < count:
+            self._values.extend(self._make(BLOCK))
 
 
 class Streams:

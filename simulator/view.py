@@ -6,7 +6,8 @@ hold the policy's own count, never the true one, and nothing that the model keep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from simulator.context import Context
@@ -93,9 +94,7 @@ def believed(tokens: int, counter_ratio: float) -> int:
 
 
 def _states(span: Span) -> tuple[int, ...]:
-    """Return what a span is known to state by its tag; one that nobody has classified states itself."""
-    if span.constraint is False:
-        return ()
+    """Return what a span that may be a constraint is known to state; what nobody has classified, itself."""
     return (span.id,) if span.restates is None or not span.constraint else (span.restates,)
 
 
@@ -105,7 +104,7 @@ def look(
     counter_ratio: float = 1.0,
     *,
     unseen: Collection[int] = (),
-    judgement: Callable[[int], float] | None = None,
+    judgement: Sequence[float] | None = None,
 ) -> View:
     """Build the view of a context: linear in its spans.
 
@@ -115,24 +114,20 @@ def look(
         The working set, the gauge of the check that fired, believed over true tokens.
     unseen : collection of int
         Ids left out: what the attempt itself has written since it looked.
-    judgement : callable or None
-        Factor of misjudgement by position in the view.
+    judgement : sequence of float or None
+        Factors of misjudgement by position in the view, at least as many as it has items.
     """
-    closed, immutable, protected, is_dead = (
-        context.closed,
-        context.immutable,
-        context.protected,
-        context.is_dead,
-    )
+    closed, dead = context.closed, context.dead_subgoals()
+    marked = context.immutable | context.protected
+    exact = counter_ratio == 1
+    seen = (span for span in context if span.id not in unseen)
     items: list[Item] = []
-    for span in context:
-        if span.id in unseen:
-            continue
+    for span, factor in zip(seen, repeat(1.0) if judgement is None else judgement, strict=False):
         items.append(
             Item(
                 span.id,
                 span.kind,
-                believed(span.tokens, counter_ratio),
+                span.tokens if exact else believed(span.tokens, counter_ratio),
                 span.born,
                 span.provenance,
                 span.subgoal,
@@ -140,15 +135,15 @@ def look(
                 span.cites,
                 span.needed,
                 span.subgoal in closed,
-                is_dead(span),
+                span.subgoal in dead,
                 span.content_class,
                 span.passes,
-                span.id in immutable or span.id in protected,
+                span.id in marked,
                 span.constraint,
-                _states(span),
+                () if span.constraint is False else _states(span),
                 span.rederive,
                 span.replaces,
-                1.0 if judgement is None else judgement(len(items)),
+                factor,
             )
         )
     return View(tuple(items), gauge)

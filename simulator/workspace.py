@@ -13,7 +13,7 @@ import simpy
 from simulator.binding import Bindings
 from simulator.cognition import Cognition
 from simulator.context import Context, Replacement
-from simulator.contracts import Component, Policy, Terms
+from simulator.contracts import Component, Policy, Terms, Verdict
 from simulator.ledger import Account, Ledger
 from simulator.plan import Fold, RewritePlan, Summarise
 from simulator.provider import Provider
@@ -21,6 +21,7 @@ from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
 from simulator.view import Gauge, believed
+from simulator.watching import Watch
 
 Note = Callable[[str, str, int], None]
 """Writes a row of the event table: kind, detail, tokens."""
@@ -38,6 +39,7 @@ class Workspace:
     versions : of the premises, as the world has them.
     counted : the true count at the last full measurement, which the policy's counter starts from.
     calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
+    watch : who looks on, or None.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Workspace:
         self.ambiguous_spans = 0
         self.requests_since_rewrite = 0
         self.quota_tokens = 0
+        self.watch: Watch | None = None
         self._made = 0
 
     def new_id(self) -> int:
@@ -138,13 +141,20 @@ class Workspace:
 
 
 class Attempt:
-    """One rewrite under way: what was seen, emitted, staged and spent so far."""
+    """One rewrite under way: what was seen, emitted, staged and spent so far.
+
+    Attributes
+    ----------
+    admitted, judged : the policy's verdicts at *admit* and at *gate*; None where it was not asked.
+    newest_before : id of the span that was made last before it; what it makes has lower ids.
+    """
 
     def __init__(self, work: Workspace, gauge: Gauge) -> None:
         self.gauge = gauge
         self.number = work.attempts
         self.started = work.env.now
         self.before = work.context.tokens
+        self.newest_before = work.newest
         self.arrived_before = work.ledger.accounts[Account.ARRIVED]
         self.out_of_band_before = work.ledger.accounts[Account.OUT_OF_BAND]
         self.emitted = dict.fromkeys(Component, 0)
@@ -162,7 +172,8 @@ class Attempt:
         self.dangled = 0
         self.measurement_bound = 0
         self.measured_error = 0
-        self.verdict = ""
+        self.admitted: Verdict | None = None
+        self.judged: Verdict | None = None
         self.seconds: dict[str, float] = {}
 
     def staged_saving(self) -> int:

@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from experiments.effects import excludes_zero
 from experiments.plots.style import (
     COST,
     GAIN,
@@ -40,6 +39,7 @@ from experiments.plots.tables import (
     shown_decimals,
     tick_words,
 )
+from experiments.statistics import excludes_zero
 from simulator.errors import InputError
 
 ABOVE_MARK, BELOW_MARK = "\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANGLE}"

@@ -9,6 +9,7 @@ Tol's "muted" scheme (2021), both made for colour-blind readers.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import zlib
@@ -239,12 +240,11 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         If the suffix is unknown, or the folder is missing or refuses the file.
     """
     target = Path(path)
-    kind = figure_format(target)
+    content = figure_bytes(figure, figure_format(target))
     # A leading dot, for readers of whole folders pass over hidden files.
     staged = target.with_name(f".tmp-{os.getpid()}-{target.name}")
     try:
-        with matplotlib.rc_context(_house_style()):
-            figure.savefig(staged, format=kind, metadata=METADATA[kind])
+        staged.write_bytes(content)
         staged.replace(target)
     except OSError as error:
         raise InputError(
@@ -256,6 +256,14 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         with contextlib.suppress(OSError):  # there never was one, for instance below a file
             staged.unlink()
     return target
+
+
+def figure_bytes(figure: Figure, kind: str) -> bytes:
+    """Return a figure as the bytes of a file of one kind: png, svg or pdf."""
+    content = io.BytesIO()
+    with matplotlib.rc_context(_house_style()):
+        figure.savefig(content, format=kind, metadata=METADATA[kind])
+    return content.getvalue()
 
 
 def figure_format(path: str | os.PathLike[str]) -> str:

@@ -170,7 +170,8 @@ class CoherenceGate(Gate):
         self.begin()
 
     def begin(self) -> None:
-        """Forget the plan of the last run."""
+        """Forget the view and the plan of the last run."""
+        self._view: View | None = None
         self._weighed: Coherence | None = None
         self._kept = 0
 
@@ -178,7 +179,7 @@ class CoherenceGate(Gate):
         """Return the ids of antecedents that are dear to recover, and of what came in this turn."""
         if not self._retains:
             return ()
-        references = live_references(view)
+        references = self._references_of(view)
         dear = {item.id for item in view.items if item.id in references.citing and self._is_dear(item)}
         if references.density <= self._threshold or not dear:
             return ()
@@ -186,7 +187,7 @@ class CoherenceGate(Gate):
 
     def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
         """Take note of the references that the plan breaks and of what recovering them costs."""
-        references = live_references(view)
+        references = self._references_of(view)
         removed = set(plan.sources())
         gone = {operation.id for operation in plan.operations if isinstance(operation, Evict)}
         costly = dangling = penalty = kept = dead = dead_left = 0
@@ -221,6 +222,12 @@ class CoherenceGate(Gate):
             miscounted=proposal.freed - proposal.believed_freed,
         )
         return cohere(weighed, self._threshold)
+
+    def _references_of(self, view: View) -> References:
+        """Return the live references of a view; it is asked for once to spare, and again to weigh."""
+        if view is not self._view:
+            self._view, self._references = view, live_references(view)
+        return self._references
 
     def _is_dear(self, item: Item) -> bool:
         return item.rederive > self._cheap

@@ -142,8 +142,9 @@ class EvidenceGate(Gate):
     def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
         """Take note of the constraints that the plan loses and of what it drops without a record."""
         touched = set(plan.sources())
-        stated = {identity for item in view.items for identity in _stated(item)}
-        kept = {identity for item in view.items if item.id not in touched for identity in _stated(item)}
+        stating = [item for item in view.items if item.constraint is not False]
+        stated = {identity for item in stating for identity in _stated(item)}
+        kept = {identity for item in stating if item.id not in touched for identity in _stated(item)}
         dropped = {identity for one in plan.operations if _leaves_nothing(one) for identity in one.sources}
         self._evidence = Evidence(
             len(stated),

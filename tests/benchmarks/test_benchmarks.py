@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import pytest
 
 pytestmark = pytest.mark.unit
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    """Import the rooms of the benchmarks, which are scripts beside each other and no package."""
-    import sys
-    from importlib import import_module
-
-    names = ("pairing", "findings", "turn")
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield {name: import_module(name) for name in names}
-    for name in names:
-        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("number", [6, 9, 15, 41])
-def test_the_ranks_cover_the_median_and_no_narrower_pair_does(
-    benchmark: dict[str, ModuleType], number: int
-) -> None:
-    low, high = benchmark["pairing"].median_ranks(number)
+def test_the_ranks_cover_the_median_and_no_narrower_pair_does(rooms: SimpleNamespace, number: int) -> None:
+    low, high = rooms.pairing.median_ranks(number)
 
     def coverage(rank: int) -> float:
         return 1 - 2 * sum(math.comb(number, below) for below in range(rank + 1)) / 2**number
@@ -39,14 +21,14 @@ def test_the_ranks_cover_the_median_and_no_narrower_pair_does(
     assert coverage(low) >= 0.95 > coverage(low + 1)
 
 
-def test_order_alternates_and_the_ratio_is_case_over_reference(benchmark: dict[str, ModuleType]) -> None:
+def test_order_alternates_and_the_ratio_is_case_over_reference(rooms: SimpleNamespace) -> None:
     asked: list[str] = []
 
     def taking(name: str, seconds: float) -> float:
         asked.append(name)
         return seconds
 
-    ratio = benchmark["pairing"].paired(lambda: taking("r", 2.0), lambda: taking("c", 3.0), rounds=4)
+    ratio = rooms.pairing.paired(lambda: taking("r", 2.0), lambda: taking("c", 3.0), rounds=4)
     assert ratio.median == ratio.low == ratio.high == 1.5
     assert "".join(asked) == "rc" + "cr" + "rc" + "cr" + "rc"
 
@@ -62,7 +44,7 @@ def test_order_alternates_and_the_ratio_is_case_over_reference(benchmark: dict[s
     ],
 )
 def test_a_target_is_surely_missed_only_by_the_whole_interval(
-    benchmark: dict[str, ModuleType],
+    rooms: SimpleNamespace,
     measured: float,
     low: float,
     high: float,
@@ -71,26 +53,26 @@ def test_a_target_is_surely_missed_only_by_the_whole_interval(
     surely_missed: bool,
 ) -> None:
     target = 25 if sense == "at most" else 0.9
-    finding = benchmark["findings"].Finding("case", "reference", measured, low, high, target, sense)
+    finding = rooms.findings.Finding("case", "reference", measured, low, high, target, sense)
     assert (finding.met, finding.surely_missed) == (met, surely_missed)
 
 
-def test_the_benchmark_turn_does_its_work_whatever_the_context(benchmark: dict[str, ModuleType]) -> None:
-    turn = benchmark["turn"]
+def test_the_benchmark_turn_does_its_work_whatever_the_context(rooms: SimpleNamespace) -> None:
+    turn = rooms.turn
     assert turn.counted_work(50) == turn.counted_work(50, 1_000)
 
 
 def test_a_turn_that_does_less_is_told_with_both_numbers(
-    benchmark: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+    rooms: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn = benchmark["turn"]
+    turn = rooms.turn
     monkeypatch.setattr(turn, "EVENTS_A_TURN", 3)
-    with pytest.raises(benchmark["findings"].DidLess, match=r"counted 2\.0, expected 3"):
+    with pytest.raises(rooms.findings.DidLess, match=r"counted 2\.0, expected 3"):
         turn.counted_work(20)
 
 
-def test_the_timed_turns_are_timed(benchmark: dict[str, ModuleType]) -> None:
-    turn = benchmark["turn"]
+def test_the_timed_turns_are_timed(rooms: SimpleNamespace) -> None:
+    turn = rooms.turn
     workload = turn.TimedTurns(5)
     run = turn.simulate(turn.setting_of(workload), turn.Idle())
     assert run.outcome == "complete"  # so the workload was asked once more, and has read its clock

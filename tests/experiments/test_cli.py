@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 import pytest
 
-from simulator import simulation
-
 pytestmark = pytest.mark.cli
 
 EXACT = "rewrite-budget-exact"
@@ -578,7 +576,10 @@ def test_a_sweep_of_another_plan(command: Command, tmp_path: Path, small_experim
     assert command("sweep", small_experiment, "--output", folder, "--workers", "1").code == 0
     small_experiment.write_text(small_experiment.read_text().replace("[40, 110]", "[40, 111]"))
     assert_refused(
-        command("sweep", small_experiment, "--output", folder), str(folder), "another plan", "--fresh"
+        command("sweep", small_experiment, "--output", folder),
+        str(folder),
+        "another sweep: file.factor.1.values is [40, 110] there and [40, 111] here",
+        "--fresh",
     )
     for kind, told in (("response", "shows 1 factor, not 2"), ("het", "did you mean 'heat'?")):
         assert_refused(command("plot", folder, kind), told)
@@ -617,7 +618,7 @@ def test_a_policy_that_fails_stops_no_other(
 
 
 def test_a_policy_that_never_returns(command: Command, zoo: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr("simulator.watchdog.PATIENCE_SECONDS", 1)
     said = command("run", EXACT, "--policy", f"{zoo}:HangsInPropose", "--policy", "naive", "--json")
     failed, done = objects(said.out)
     assert said.code == 1
@@ -644,7 +645,7 @@ def test_a_sweep_with_failed_runs(command: Command, zoo: str, small_experiment: 
     said = command(*words)
     assert said.code == 1
     assert "8 runs failed" in said.err
-    runs = pd.read_parquet(tmp_path / "out" / "runs")
+    runs = pd.read_parquet(tmp_path / "out" / "runs.parquet")
     failed = runs[runs["outcome"] == "failed"]
     assert len(failed) == 8
     assert set(failed["failed_stage"]) == {"check"}
@@ -832,20 +833,21 @@ def test_interrupted_sweep_resumes_to_the_same_bytes(
     small_experiment.write_text(text.replace("= 15", "= 50").replace("[40, 110]", "[109, 110]"))
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     process = begin("sweep", small_experiment, "--output", cut, "--workers", "2")
-    wait_for(cut / "runs" / "part-00000.parquet", process)
+    wait_for(cut / "journal", process)
+    while not any(path.stat().st_size > 1000 for path in (cut / "journal").iterdir()):
+        time.sleep(0.01)
     code, out, err = interrupt(process)
     assert (code, out) == (130, "")
     assert "Traceback" not in err
     assert err.endswith("interrupted\n")
-    held = files_of(cut / "runs")
-    assert 0 < len(held) < 200 // 25
-    assert all(name.startswith("part-") for name in held)
-    assert not (cut / "two-by-two.png").exists()
+    lines = sum(len(text.splitlines()) - 1 for text in files_of(cut / "journal").values())
+    assert 0 < lines < 200
+    assert not list(cut.glob("*.p*"))  # neither tables nor a picture
     for folder in (cut, whole):
         assert command("sweep", small_experiment, "--output", folder, "--workers", "2").code == 0
-    resumed, fresh = files_of(cut / "runs"), files_of(whole / "runs")
-    assert resumed == fresh
-    assert held.items() <= fresh.items()
+    for table in ("runs", "failures"):
+        assert (cut / f"{table}.parquet").read_bytes() == (whole / f"{table}.parquet").read_bytes()
+    assert not list((cut / "journal").iterdir())
 
 
 @pytest.mark.crash

@@ -477,11 +477,12 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     target = plots.save_figure(FIGURES["ledger"](), tmp_path / "figure.svg")
     before = target.read_bytes()
 
-    def half(self: Figure, path: Path, **_: object) -> None:
-        Path(path).write_text("<svg")
+    def half(self: Path, content: bytes) -> None:
+        with self.open("wb") as file:
+            file.write(content[:4])
         raise RuntimeError("the machine stopped here")
 
-    monkeypatch.setattr(Figure, "savefig", half)
+    monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(RuntimeError):
         plots.save_figure(FIGURES["cost"](), target)
 

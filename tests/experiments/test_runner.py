@@ -10,7 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType
@@ -20,14 +20,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments import runner
+from experiments.experiment import load_experiment
+from experiments.files import DiskFault
 from experiments.runner import run_tasks, stream_tasks, usable_cores
+from experiments.store import read_runs
+from experiments.sweeping import TIMES, sweep
 from experiments.workers import Chunk, Failure, open_pool, unpack
-from simulator.errors import InputError
+from simulator.errors import InputError, RunFailed
 
 # What workers import must be a module that they can find by its name; a test file may not be one.
 JOBS = """
-    import os, signal, sys, threading, time
+    import errno, os, signal, sys, threading, time
     from pathlib import Path
+    from experiments.files import writing
     from simulator.errors import RunFailed
 
     def square(number):
@@ -77,6 +82,58 @@ JOBS = """
 
     def threads(_):
         return os.environ["OPENBLAS_NUM_THREADS"]
+
+    def hang_at(task):
+        number, hangs = task
+        while hangs:
+            try:
+                time.sleep(60)
+            except BaseException:
+                pass
+        return number
+
+    class Noting:
+        # Writes down when it is read, what it is asked, and when a chunk ends: a file a process.
+
+        def __init__(self, folder):
+            self.folder = folder
+
+        def __setstate__(self, state):
+            self.__dict__ = state
+            self.note("read")
+
+        def note(self, word):
+            with (self.folder / f"{os.getpid()}.txt").open("a") as file:
+                file.write(f"{word} ")
+
+        def __call__(self, task):
+            if task == "interrupt":
+                raise KeyboardInterrupt
+            self.note(task)
+            return task
+
+        def end_chunk(self):
+            self.note("end")
+
+    class FullDisk:
+        # Leaves a mark of each task; the disk is full for the fourth, or at the end of its chunk.
+
+        def __init__(self, marks, when):
+            self.marks, self.when = marks, when
+
+        def __call__(self, number):
+            (self.marks / str(number)).touch()
+            if number >= 3 and self.when == "task":
+                self.refuse()
+            return number
+
+        def end_chunk(self):
+            if (self.marks / "3").exists() and self.when == "end":
+                self.refuse()
+
+        def refuse(self):
+            with writing(Path("out")):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 """
 
 
@@ -165,14 +222,89 @@ def test_workers_use_one_thread_and_we_keep_our_environment(
 
 @pytest.mark.unit
 def test_chunks_hold_about_a_second_and_shrink_toward_the_end() -> None:
-    crew = runner._Crew(b"", range(10_000), 2, None, ThreadPoolExecutor)
-    assert crew._size(10_000) == 1  # nothing measured yet
-    crew.pace = 0.01
-    assert crew._size(10_000) == 75
-    assert crew._size(40) == 10
-    assert crew._size(1) == 1
-    crew.pace = 1e-9
-    assert crew._size(10_000) == runner.LARGEST_CHUNK
+    pace = runner._Pace(chunk=None, width=2)
+    assert pace.size(10_000) == 1  # nothing measured yet
+    pace.learn(10, 0.1)
+    assert pace.size(10_000) == 75
+    assert pace.size(40) == 10
+    assert pace.size(1) == 1
+    pace.seconds = 1e-9
+    assert pace.size(10_000) == runner.LARGEST_CHUNK
+
+
+@pytest.mark.unit
+def test_the_serial_way_has_chunks_too() -> None:
+    """They shrink toward no end there: there is nobody to share with."""
+    pace = runner._Pace(chunk=None, width=1)
+    pace.learn(1, 0.01)
+    assert pace.size(40) == 40
+    assert pace.size(10_000) == 75
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_function_is_read_once_a_worker_and_told_of_each_end(
+    jobs: ModuleType, tmp_path: Path, workers: int
+) -> None:
+    tasks = list(range(20))
+    assert run_tasks(jobs.Noting(tmp_path), tasks, workers=workers, chunk=4) == tasks
+    told = [path.read_text().split() for path in tmp_path.iterdir()]
+    assert 1 <= len(told) <= workers
+    assert all(words[0] == "read" and words.count("read") == 1 for words in told)
+    assert sorted(int(word) for words in told for word in words if word.isdigit()) == tasks
+    chunks = " ".join(" ".join(words[1:]) for words in told).split("end")
+    assert [len(chunk.split()) for chunk in chunks] == [4] * 5 + [0]  # the last word is an end
+
+
+@pytest.mark.unit
+def test_a_function_is_read_anew_for_each_job(jobs: ModuleType, tmp_path: Path) -> None:
+    """It may keep what it has read from files, and a worker may outlive a job."""
+    with ThreadPoolExecutor(1) as lasting:
+        for _ in range(2):
+            run_tasks(jobs.Noting(tmp_path), [0], workers=1)
+            with closing(
+                stream_tasks(jobs.Noting(tmp_path), [0], workers=1, open_executor=lambda: Lasting(lasting))
+            ) as stream:
+                assert list(stream) == [(0, 0)]
+    (path,) = tmp_path.iterdir()
+    assert path.read_text().split().count("read") == 4
+
+
+class Lasting(Executor):
+    """An executor that others use too, and that knows no way to cancel, as Dask's."""
+
+    def __init__(self, pool: Executor) -> None:
+        self.submit = pool.submit  # type: ignore[method-assign]
+
+    def shutdown(self, wait: bool = True) -> None:  # type: ignore[override]
+        pass
+
+
+@pytest.mark.unit
+def test_what_is_done_is_kept_when_the_user_interrupts(jobs: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks(jobs.Noting(tmp_path), [0, 1, "interrupt", 3], workers=1, chunk=4)
+    (path,) = tmp_path.iterdir()
+    assert path.read_text().split() == ["read", "0", "1", "end"]
+
+
+@pytest.mark.unit
+def test_a_sweep_gives_the_same_bytes_on_any_executor_and_again(
+    small_experiment: Path, tmp_path: Path
+) -> None:
+    """Also where this process has swept the same experiment before, and so has read the same function."""
+    experiment = load_experiment(str(small_experiment))
+
+    def swept(**how: object) -> dict[str, bytes]:
+        assert sweep(experiment, tmp_path / "out", fresh=True, show="none", **how) == 0  # type: ignore[arg-type]
+        paths = (tmp_path / "out").glob("*.parquet")
+        return {path.stem: path.read_bytes() for path in paths if path.stem != TIMES}
+
+    serial = swept(workers=1)
+    assert len(read_runs(tmp_path / "out")) == 60
+    assert swept(workers=1) == serial
+    assert swept(workers=2) == serial
+    assert swept(workers=3, open_executor=lambda: ThreadPoolExecutor(3)) == serial
 
 
 # --------------------------------------------------------------------------- failures
@@ -259,6 +391,62 @@ def test_an_executor_of_the_callers_is_reopened_when_it_breaks(jobs: ModuleType)
         rows = dict(stream)
     assert [number for number, row in rows.items() if isinstance(row, Failure)] == [2]
     assert len(opened) >= 1 + runner.BREAKS_ALLOWED
+
+
+@pytest.mark.crash
+def test_a_worker_that_heeds_nothing_is_killed_and_the_others_are_done(
+    jobs: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time limit of a task is kept by what it runs; here is one that swallows even that."""
+    monkeypatch.setattr(runner, "STALL_SECONDS", 0.2)
+    tasks = [(number, number == 13) for number in range(40)]
+    began = time.monotonic()
+    with closing(stream_tasks(jobs.hang_at, tasks, workers=2, chunk=4, time_limit=0.3)) as stream:
+        rows = dict(stream)
+    assert time.monotonic() - began < 20
+    failure = rows.pop(13)
+    assert isinstance(failure, Failure)
+    assert (failure.stage, failure.kind) == ("worker", "TimeoutError")
+    assert failure.reason == "no end within 0.3 seconds, and it heeded nothing"
+    assert rows == {number: number for number in range(40) if number != 13}
+
+
+@pytest.mark.crash
+def test_many_slow_tasks_are_not_taken_to_hang(jobs: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "STALL_SECONDS", 0.05)
+    tasks = [0.12] * 8  # four in a chunk take longer than one may, and all are within their limit
+    with closing(stream_tasks(jobs.slow, tasks, workers=2, chunk=4, time_limit=0.2)) as stream:
+        rows = dict(stream)
+    assert len(rows) == 8
+    assert not any(isinstance(row, Failure) for row in rows.values())
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("when", ["task", "end"])
+def test_a_full_disk_stops_everything_at_once(
+    jobs: ModuleType, tmp_path: Path, workers: int, when: str
+) -> None:
+    job, ended = jobs.FullDisk(tmp_path, when), []
+    with pytest.raises(DiskFault, match=r"out: cannot be written \(No space left on device\)"):
+        run_tasks(job, range(2_000), workers=workers, chunk=2, on_done=lambda index, _: ended.append(index))
+    begun = len(list(tmp_path.iterdir()))
+    assert len(ended) <= begun <= 3 + workers * 2 * 2  # the fourth task meets it, and chunks in flight beside
+
+
+@pytest.mark.unit
+def test_an_engine_that_is_gone_is_told(jobs: ModuleType) -> None:
+    class Gone(Executor):
+        def submit(self, *_: object, **__: object) -> Future[object]:  # type: ignore[override]
+            future: Future[object] = Future()
+            future.cancel()
+            return future
+
+    with (
+        pytest.raises(RunFailed, match="has its scheduler ended"),
+        closing(stream_tasks(jobs.square, range(9), workers=2, open_executor=Gone)) as stream,
+    ):
+        list(stream)
 
 
 # --------------------------------------------------------------------------- stopping

@@ -1,53 +1,77 @@
-"""A sweep's folder: the same bytes whatever the order, and whole after any kill."""
+"""A sweep's folder: the same bytes whatever order, workers and kills, and nothing of others is touched."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import textwrap
-import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.files import write_atomically, write_tables
-from experiments.store import SweepStore, read_manifest, read_runs
+from experiments import parquet as parquet_module
+from experiments import store as store_module
+from experiments.files import DiskFault, write_atomically, write_tables
+from experiments.journal import Journal, journals_in
+from experiments.parquet import TableWriter
+from experiments.store import FAILURES, RUNS, SweepStore, finished_in, read_manifest, read_runs, read_table
 from simulator.errors import InputError
 
-COLUMNS: dict[str, type] = {"policy": str, "net": int, "share": float, "held": bool}
+FilesOf = Callable[[Path], dict[str, bytes]]
+
+TABLES: dict[str, dict[str, type]] = {
+    "runs": {"policy": str, "net": int, "share": float, "held": bool, "failed_stage": str},
+    "failures": {"policy": str, "message": str},
+    "turns": {"turn": int, "tokens": int},
+}
+SIZE = 10
 
 
 def open_store(folder: Path, **changes: object) -> SweepStore:
     asked: dict[str, object] = {
-        "plan_digest": "abc",
-        "plan_size": 10,
-        "chunk_rows": 4,
-        "columns": COLUMNS,
-        "manifest": {"command": "sweep x"},
+        "identity": {"file": {"seed": 1}, "version": "1"},
+        "size": SIZE,
+        "tables": TABLES,
+        "session": {"command": "sweep x"},
         **changes,
     }
     return SweepStore(folder, **asked)  # type: ignore[arg-type]
 
 
-def row_of(run: int) -> dict[str, str | int | float | bool | None]:
-    return {"policy": f"p{run % 3}", "net": run - 5, "share": run / 7 if run % 2 else None, "held": run > 3}
+def rows_of(run: int, failed: bool = False) -> dict[str, list[list[str | int | float | bool | None]]]:
+    policy = f"p{run % 3}"
+    if failed:
+        return {
+            "runs": [[policy, None, None, None, "propose"]],
+            "failures": [[policy, f"run {run} has failed"]],
+            "turns": [],
+        }
+    share = run / 7 if run % 2 else None
+    turns: list[list[str | int | float | bool | None]] = [[turn, 10 * run + turn] for turn in range(run % 4)]
+    return {"runs": [[policy, run - 5, share, run > 3, None]], "failures": [], "turns": turns}
 
 
-def parts_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "runs").iterdir()}
+def fill(store: SweepStore, runs: Sequence[int], failed: Sequence[int] = ()) -> None:
+    for run in runs:
+        store.journal.append(run, rows_of(run, run in failed))
+    store.journal.sync()
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+def tables_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
+
+
+def straight(folder: Path, failed: Mapping[int, bool], size: int = SIZE) -> dict[str, bytes]:
+    """Return the tables of a sweep in one session, in order, which ended so."""
+    with open_store(folder, size=size) as store:
+        fill(store, sorted(failed), [run for run in failed if failed[run]])
+        store.compact()
+    return tables_in(folder)
 
 
 # --------------------------------------------------------------------------- rows
@@ -56,153 +80,309 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.unit
 def test_rows_come_back_as_they_went_in(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
-        for run in range(10):
-            store.add(run, row_of(run))
+        fill(store, [7, 2, 9, 0, 5, 1, 8, 3, 6, 4])
+        before = {name: read_table(tmp_path, name) for name in TABLES}
+        store.compact()
     frame = read_runs(tmp_path)
-    assert list(frame.columns) == ["run", *COLUMNS]
+    assert list(frame.columns) == ["run", *TABLES["runs"]]
     assert [str(frame[name].dtype) for name in ("run", "net", "share", "held")] == [
         "int64",
         "int64",
         "float64",
         "bool",
     ]
-    expected = pd.DataFrame([{"run": run, **row_of(run)} for run in range(10)])
-    pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
-        "part-00000.parquet",
-        "part-00001.parquet",
-        "part-00002.parquet",
-    ]
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "runs"), frame)  # a user's own way in
-
-
-@pytest.mark.property
-@settings(max_examples=25, deadline=None)
-@given(st.permutations(range(10)))
-def test_the_order_of_completion_leaves_no_trace(
-    tmp_path_factory: pytest.TempPathFactory, order: list[int]
-) -> None:
-    folder, straight = tmp_path_factory.mktemp("mixed"), tmp_path_factory.mktemp("straight")
-    for target, runs in ((folder, order), (straight, list(range(10)))):
-        with open_store(target) as store:
-            for run in runs:
-                store.add(run, row_of(run))
-    assert parts_of(folder) == parts_of(straight)
+    values = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    assert values == [[run, *rows_of(run)["runs"][0]] for run in range(SIZE)]
+    for name, unfinished in before.items():  # what a reader sees on the way is what is there at the end
+        pd.testing.assert_frame_equal(read_table(tmp_path, name), unfinished)
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / f"{name}.parquet"), unfinished)
+    turns = read_table(tmp_path, "turns")
+    assert turns["run"].tolist() == [run for run in range(SIZE) for _ in range(run % 4)]
+    assert turns["tokens"].tolist() == [10 * run + turn for run in range(SIZE) for turn in range(run % 4)]
+    assert read_table(tmp_path, FAILURES).empty
+    assert not journals_in(tmp_path / "journal")
 
 
 @pytest.mark.unit
-def test_a_part_that_knows_less_does_not_bind_the_others(tmp_path: Path) -> None:
-    """The first part holds only failed runs; whole numbers, then fractions, then nothing."""
-    with open_store(tmp_path, plan_size=4, chunk_rows=1) as store:
-        store.write(0, [{"policy": "p", "stage": "worker"}])
-        store.write(1, [{"policy": "p", "metric": 1}])
-        store.write(2, [{"policy": "p", "metric": 2.5, "stage": None}])
-        store.write(3, [{"policy": "p", "metric": None}])
-    frame = read_runs(tmp_path)
-    assert list(frame.columns) == ["run", *COLUMNS, "stage", "metric"]
-    assert frame["metric"].fillna(-1).tolist() == [-1, 1, 2.5, -1]
-    assert frame["net"].isna().all()
+def test_row_groups_hold_what_is_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.parquet.ROWS_A_GROUP", 4)
+    with open_store(tmp_path) as store:
+        fill(store, range(SIZE))
+        store.compact()
+    groups = {}
+    for name in TABLES:
+        held = pq.ParquetFile(tmp_path / f"{name}.parquet").metadata
+        groups[name] = [held.row_group(place).num_rows for place in range(held.num_row_groups)]
+    assert groups == {"runs": [4, 4, 2], "failures": [], "turns": [4, 4, 4, 1]}
+
+
+@pytest.mark.unit
+def test_the_first_line_that_did_not_fail_counts(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(6), failed=[1, 2, 3])
+        assert store.finished().tolist() == [True] * 6 + [False] * 4
+        assert store.finished(failed_too=False).tolist() == [True] + [False] * 3 + [True] * 2 + [False] * 4
+        store.compact()
+        assert store.finished(failed_too=False).sum() == 3
+    with open_store(tmp_path) as store:
+        fill(store, [2, 3, 4], failed=[3, 4])  # the second retry fails again; a late duplicate of a good run
+        store.compact()
+        values = store.values("net")
+    assert read_table(tmp_path, FAILURES)["run"].tolist() == [1, 3]
+    runs = read_runs(tmp_path)
+    assert runs["failed_stage"].notna().tolist() == [False, True, False, True, False, False]
+    assert pd.Series(values).fillna(-99).tolist() == [-5, -99, -3, -99, -1, 0, *[-99] * 4]
+
+
+# --------------------------------------------------------------------------- order, duplicates, kills
+
+
+class Killed(BaseException):
+    """The process has ended: from here on none of its file operations does anything."""
+
+
+class Countdown:
+    """Lets so many file operations through, and then none."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, left: int) -> None:
+        self.left, self.done = left, 0
+        for name in ("replace", "unlink"):
+            patch.setattr(Path, name, self.counted(getattr(Path, name)))
+        for module in (store_module, parquet_module):
+            patch.setattr(module, "flush", self.counted(module.flush))
+        patch.setattr(TableWriter, "_write", self.counted(TableWriter._write))
+
+    def counted(self, operation: Callable[..., object]) -> Callable[..., object]:
+        def call(*words: object, **more: object) -> object:
+            if self.done >= self.left:
+                raise Killed
+            self.done += 1
+            return operation(*words, **more)
+
+        return call
+
+
+def compact_until(store: SweepStore, operations: int) -> bool:
+    """Compact and die after so many file operations; return whether it came to its end before."""
+    with pytest.MonkeyPatch.context() as patch:
+        Countdown(patch, operations)
+        try:
+            store.compact()
+        except Killed:
+            return False
+    return True
+
+
+@pytest.mark.property
+def test_a_kill_between_any_two_file_operations_of_a_compaction_leaves_no_trace(tmp_path: Path) -> None:
+    """On top of earlier tables: retries that came good, one that did not, new runs, a duplicate."""
+    failed = dict.fromkeys(range(SIZE), False) | {3: True, 7: True}
+    expected = straight(tmp_path / "straight", failed)
+    killed = operations = 0
+    while True:
+        folder = tmp_path / f"killed-{operations}"
+        with open_store(folder) as store:
+            fill(store, range(6), failed=[1, 3])
+            store.compact()
+        with open_store(folder) as store:
+            fill(store, [9, 8, 7, 6, 1, 3, 4], failed=[3, 7])
+            if compact_until(store, operations):
+                break
+            killed += 1
+        assert read_runs(folder)["run"].tolist() == list(range(SIZE))  # whole for a reader, too
+        assert read_table(folder, FAILURES)["run"].tolist() == [3, 7]
+        with open_store(folder) as store:
+            assert store.finished().all()
+            store.compact()
+        assert tables_in(folder) == expected, operations
+        assert not list(folder.glob(".tmp-*"))
+        operations += 1
+    assert tables_in(folder) == expected
+    assert killed >= 3 * 3  # each table is written, flushed and renamed, and then the journals go
+
+
+LINES = st.lists(st.tuples(st.integers(0, SIZE - 1), st.booleans()), max_size=12)
+SESSION = st.tuples(st.lists(LINES, max_size=3), st.none() | st.integers(0, 14))
+
+
+@pytest.mark.property
+@settings(max_examples=40)
+@given(st.lists(SESSION, min_size=1, max_size=4))
+def test_the_tables_follow_from_the_rows_alone(
+    tmp_path_factory: pytest.TempPathFactory, sessions: list[tuple[list[list[tuple[int, bool]]], int | None]]
+) -> None:
+    """Whatever the order, the journals, duplicates, retries, sessions, and wherever a kill fell."""
+    folder = tmp_path_factory.mktemp("mixed")
+    ended: dict[int, bool] = {}
+    for journals, kill_after in sessions:
+        with open_store(folder) as store:
+            for lines in journals:
+                journal = Journal(store.journal.folder, store.digest)
+                for run, failed in lines:
+                    journal.append(run, rows_of(run, failed))
+                    ended[run] = ended.get(run, True) and failed
+                journal.sync()
+            if kill_after is not None:
+                compact_until(store, kill_after)
+    with open_store(folder) as store:
+        assert store.finished().nonzero()[0].tolist() == sorted(ended)
+        store.compact()
+    assert tables_in(folder) == straight(tmp_path_factory.mktemp("straight"), ended)
+    assert read_runs(folder)["run"].tolist() == sorted(ended)
+
+
+@pytest.mark.unit
+def test_compacting_twice_does_nothing(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(4))
+        store.compact()
+        at = (tmp_path / "runs.parquet").stat().st_mtime_ns
+        store.compact()
+    assert (tmp_path / "runs.parquet").stat().st_mtime_ns == at
+
+
+@pytest.mark.unit
+def test_a_compaction_holds_a_row_group_and_not_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight times as many runs, at most one and a half times the memory, for new rows and for old ones."""
+    monkeypatch.setattr("experiments.parquet.ROWS_A_GROUP", 250)
+    peaks = []
+    for size in (1_000, 8_000):
+        folder = tmp_path / str(size)
+        for half in (range(0, size, 2), range(1, size, 2)):
+            with open_store(folder, size=size) as store:
+                fill(store, half)
+                tracemalloc.start()
+                try:
+                    store.compact()
+                    peaks.append(tracemalloc.get_traced_memory()[1])
+                finally:
+                    tracemalloc.stop()
+        assert len(read_runs(folder)) == size
+    arrays = 8_000 * 40  # bytes of what is noted of each run: where it stands, whether it failed
+    assert max(peaks[2:]) < 1.5 * max(peaks[:2]) + arrays
+
+
+# --------------------------------------------------------------------------- values that do not fit
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("row", "complaint"),
+    ("column", "value", "complaint"),
     [
-        ({"net": 2.5}, "column 'net': a float.*expected int"),
-        ({"net": "many"}, "column 'net'.*expected int"),
-        ({"policy": 3}, "column 'policy'.*expected str"),
-        ({"net": 2**70}, "column 'net'"),
-        ({"other": [1, "a"]}, "column 'other'.*one kind"),
+        ("net", 2.5, r"runs.parquet: column 'net': a float.*expected int"),
+        ("net", "many", "column 'net'.*expected int"),
+        ("policy", 3, "column 'policy'.*expected str"),
+        ("net", 2**70, "column 'net'"),
+        ("held", "yes", "column 'held'.*expected bool"),
     ],
 )
-def test_a_value_that_does_not_fit_is_told_and_leaves_no_file(
-    tmp_path: Path, row: dict[str, int], complaint: str
+def test_a_value_that_does_not_fit_is_told_and_leaves_no_table(
+    tmp_path: Path, column: str, value: object, complaint: str
 ) -> None:
-    with open_store(tmp_path, plan_size=1) as store, pytest.raises(InputError, match=complaint):
-        store.add(0, row)
-    assert parts_of(tmp_path) == {}
-
-
-@pytest.mark.unit
-def test_parts_that_contradict_each_other_are_told(tmp_path: Path) -> None:
-    with open_store(tmp_path, plan_size=2, chunk_rows=1) as store:
-        store.write(0, [{"metric": 1}])
-        store.write(1, [{"metric": "one"}])
-    with pytest.raises(InputError, match="contradict"):
-        read_runs(tmp_path)
-
-
-@pytest.mark.unit
-def test_what_is_not_of_the_plan_is_refused(tmp_path: Path) -> None:
+    rows = rows_of(1)
+    rows["runs"][0][list(TABLES["runs"]).index(column)] = value  # type: ignore[call-overload]
     with open_store(tmp_path) as store:
-        for refused in (
-            lambda: store.add(10, row_of(0)),
-            lambda: store.write(0, [row_of(0)]),
-            lambda: store.write(2, [{"run": 8}, {"run": 9}]),
-        ):
-            with pytest.raises(ValueError):
-                refused()
-
-
-@pytest.mark.unit
-def test_the_size_of_parts_follows_from_the_plan_alone(tmp_path: Path) -> None:
-    for size, rows in ((1, 25), (3_000, 30), (10**6, 250)):
-        assert open_store(tmp_path, plan_size=size, chunk_rows=None).chunk_rows == rows
+        fill(store, [0])
+        store.journal.append(1, rows)
+        with pytest.raises(InputError, match=complaint):
+            store.compact()
+        assert store.finished().tolist() == [True, True] + [False] * 8
+    assert tables_in(tmp_path) == {}
+    assert not list(tmp_path.glob(".tmp-*"))
 
 
 # --------------------------------------------------------------------------- resuming
 
 
 @pytest.mark.unit
-def test_resuming_is_the_plan_minus_what_is_there(tmp_path: Path) -> None:
+def test_a_folder_tells_its_sessions_and_what_is_done(tmp_path: Path) -> None:
+    identity = {"file": {"seed": 1}, "version": "1"}
+    assert not finished_in(tmp_path, identity, SIZE).any()
     with open_store(tmp_path) as store:
-        assert store.missing() == list(range(10))
-        for run in (4, 5, 6, 7, 0, 1):
-            store.add(run, row_of(run))
-    with open_store(tmp_path, manifest={"command": "again"}) as store:
-        assert store.missing() == [0, 1, 2, 3, 8, 9]
-    assert read_runs(tmp_path)["run"].tolist() == [4, 5, 6, 7]
-    sessions = read_manifest(tmp_path)["sessions"]
-    assert [session["command"] for session in sessions] == ["sweep x", "again"]
-    assert all(session["started"] <= session["ended"] for session in sessions)
-
-
-@pytest.mark.unit
-def test_a_part_that_others_hurt_is_missing(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store:
-        for run in range(10):
-            store.add(run, row_of(run))
-        part = tmp_path / "runs" / "part-00001.parquet"
-        part.write_bytes(part.read_bytes()[:-20])
-        assert store.missing() == [4, 5, 6, 7]
-    with pytest.raises(InputError, match=r"part-00001.parquet: cannot be read"):
-        read_runs(tmp_path)
+        assert not store.finished().any()
+        fill(store, [4, 5, 0])
+    with open_store(tmp_path, session={"command": "again"}) as store:
+        assert store.finished().nonzero()[0].tolist() == [0, 4, 5]
+    assert finished_in(tmp_path, identity, SIZE).nonzero()[0].tolist() == [0, 4, 5]
+    manifest = read_manifest(tmp_path)
+    assert [session["command"] for session in manifest["sessions"]] == ["sweep x", "again"]
+    assert all(session["started"] <= session["ended"] for session in manifest["sessions"])
+    assert manifest["identity"] == identity
+    assert manifest["size"] == SIZE
+    assert manifest["tables"]["turns"] == {"turn": "int", "tokens": "int"}
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "change", [{"plan_digest": "xyz"}, {"plan_size": 11}, {"chunk_rows": 5}, {"columns": {}}]
+    ("identity", "complaint"),
+    [
+        ({"file": {"seed": 2}, "version": "1"}, "another sweep: file.seed is 1 there and 2 here"),
+        ({"file": {"seed": 1}, "version": "2"}, 'version is "1" there and "2" here'),
+        (
+            {"file": {"seed": 1}, "version": "1", "policies": {"naive": "ab12"}},
+            'policies.naive is nothing there and "ab12" here',
+        ),
+    ],
 )
-def test_another_plan_is_refused_and_nothing_changes(tmp_path: Path, change: dict[str, object]) -> None:
+def test_another_sweep_is_refused_with_the_difference_and_nothing_changes(
+    tmp_path: Path, files_of: FilesOf, identity: dict[str, object], complaint: str
+) -> None:
     with open_store(tmp_path) as store:
-        store.write(0, [row_of(run) for run in range(4)])
+        fill(store, range(4))
     before = files_of(tmp_path)
-    with pytest.raises(InputError, match=r"another plan.*--fresh"), open_store(tmp_path, **change):
+    with pytest.raises(InputError, match=rf"{complaint}.*--fresh"), open_store(tmp_path, identity=identity):
         pass
+    with pytest.raises(InputError, match=complaint):
+        finished_in(tmp_path, identity, SIZE)
     assert files_of(tmp_path) == before
-    with open_store(tmp_path, **change, fresh=True) as store:
-        assert len(store.missing()) == store.size
+    with open_store(tmp_path, identity=identity, fresh=True) as store:
+        assert not store.finished().any()
 
 
 @pytest.mark.unit
-def test_fresh_removes_only_what_is_ours(tmp_path: Path) -> None:
+def test_a_journal_of_another_sweep_is_passed_over_and_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(4))
+        strange = Journal(tmp_path / "journal", "another")
+        strange.append(8, rows_of(8))
+        strange.sync()
+        assert store.finished(notes=True).sum() == 4
+        assert capsys.readouterr().err.count("belongs to another sweep and is passed over") == 1
+        store.compact()
+    assert journals_in(tmp_path / "journal") == [strange._path]
+    assert read_runs(tmp_path)["run"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.unit
+def test_a_run_that_is_not_of_the_plan_is_left_out(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        for run in (3, SIZE, -1):
+            store.journal.append(run, rows_of(run))
+        store.compact()
+    assert read_runs(tmp_path)["run"].tolist() == [3]
+
+
+@pytest.mark.unit
+def test_fresh_removes_only_what_is_ours(tmp_path: Path, files_of: FilesOf) -> None:
+    """Also a table that the earlier sweep had kept and this one does not."""
     (tmp_path / "notes.txt").write_text("mine")
     with open_store(tmp_path) as store:
-        store.write(0, [row_of(run) for run in range(4)])
-    (tmp_path / "runs" / "thesis.parquet").write_text("mine")
-    with open_store(tmp_path, fresh=True):
-        assert parts_of(tmp_path) == {"thesis.parquet": b"mine"}
-    assert (tmp_path / "notes.txt").read_text() == "mine"
+        fill(store, range(4))
+        store.compact()
+    with open_store(tmp_path) as store:
+        fill(store, range(4, 6))
+    (tmp_path / "thesis.parquet").write_text("mine")
+    (tmp_path / "journal" / "diary.jsonl").write_text("mine")
+    without_turns = {name: TABLES[name] for name in (RUNS, FAILURES)}
+    with open_store(tmp_path, fresh=True, tables=without_turns) as store:
+        assert not store.finished().any()
+    left = files_of(tmp_path)
+    assert set(left) == {".lock", "manifest.json", "notes.txt", "thesis.parquet", "journal/diary.jsonl"}
+    assert [left[name] for name in ("notes.txt", "thesis.parquet", "journal/diary.jsonl")] == [b"mine"] * 3
 
 
 @pytest.mark.unit
@@ -211,12 +391,19 @@ def test_fresh_removes_only_what_is_ours(tmp_path: Path) -> None:
     ("path", "content", "complaint"),
     [
         ("manifest.json", '{"name": "a web page"}', "not the manifest of a sweep"),
+        (
+            "manifest.json",
+            '{"format": "rewritelab sweep 1", "plan": {}}',
+            "expected format 'rewritelab sweep 2'",
+        ),
         ("manifest.json", "{", "cannot be read"),
-        ("runs/part-00000.parquet", "of another", "no manifest.json"),
+        ("manifest.json", "[" * 100_000, "cannot be read"),
+        ("runs.parquet", "of another", "'runs.parquet', but no manifest.json"),
+        ("journal/by-hand.jsonl", "of another", "'journal', but no manifest.json"),
     ],
 )
 def test_a_folder_of_others_is_left_as_it_is(
-    tmp_path: Path, path: str, content: str, complaint: str, fresh: bool
+    tmp_path: Path, files_of: FilesOf, path: str, content: str, complaint: str, fresh: bool
 ) -> None:
     (tmp_path / path).parent.mkdir(exist_ok=True)
     (tmp_path / path).write_text(content)
@@ -226,18 +413,114 @@ def test_a_folder_of_others_is_left_as_it_is(
 
 
 @pytest.mark.unit
-def test_a_folder_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"), [("tables", 5), ("digest", None), ("size", "10"), ("sessions", []), ("sessions", ["x"])]
+)
+def test_a_damaged_manifest_is_told_and_fresh_begins_again(tmp_path: Path, key: str, value: object) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(4))
+        store.compact()
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(InputError, match=r"manifest.json: is damaged.*--fresh"), open_store(tmp_path):
+        pass
+    with pytest.raises(InputError, match="is damaged"):
+        read_runs(tmp_path)
+    with open_store(tmp_path, fresh=True) as store:
+        assert not store.finished().any()
+        fill(store, range(2))
+        store.compact()
+    assert read_runs(tmp_path)["run"].tolist() == [0, 1]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "hurt", [lambda whole: whole[:-20], lambda _: b"", lambda whole: whole[:40] + bytes(40) + whole[80:]]
+)
+def test_a_table_that_others_hurt_is_told_and_fresh_begins_again(
+    tmp_path: Path, hurt: Callable[[bytes], bytes]
+) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(4))
+        store.compact()
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(hurt(path.read_bytes()))
+    with pytest.raises(InputError, match=r"runs.parquet: cannot be read.*--fresh"):
+        read_runs(tmp_path)
+    with open_store(tmp_path) as store, pytest.raises(InputError, match=r"runs.parquet: cannot be read"):
+        fill(store, [5])
+        store.compact()
+    with open_store(tmp_path, fresh=True) as store:
+        assert not store.finished().any()
+
+
+@pytest.mark.unit
+def test_a_table_of_another_sweep_is_told(tmp_path: Path) -> None:
+    for name, size in (("small", SIZE), ("large", 100)):
+        with open_store(tmp_path / name, size=size) as store:
+            fill(store, [1, size - 1])
+            store.compact()
+    (tmp_path / "large" / "runs.parquet").replace(tmp_path / "small" / "runs.parquet")
+    with (
+        pytest.raises(InputError, match=r"runs.parquet: holds runs that are not its own"),
+        open_store(tmp_path / "small") as store,
+    ):
+        store.finished()
+
+
+# --------------------------------------------------------------------------- who may write
+
+
+@pytest.mark.unit
+def test_a_folder_that_cannot_be_made_is_told_first(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
         with pytest.raises(InputError, match="cannot be"), open_store(folder):
             pass
 
 
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """Lay down the rights of root, which may write everywhere."""
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+        yield
+        os.seteuid(0)
+    else:
+        yield
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_read_only_folder_is_told_and_can_be_read(
+    tmp_path: Path, begun: bool, request: pytest.FixtureRequest, files_of: FilesOf
+) -> None:
+    if begun:
+        with open_store(tmp_path) as store:
+            fill(store, range(3))
+            store.compact()
+    for above in tmp_path.parents[:4]:  # pytest lets only its own user in
+        if above.name.startswith(("pytest-", "popen-")):
+            above.chmod(0o755)
+    tmp_path.chmod(0o555)
+    request.getfixturevalue("nobody")
+    before = files_of(tmp_path)
+    with pytest.raises(DiskFault, match=r"cannot be written \(.*ermission"), open_store(tmp_path):
+        pass
+    assert files_of(tmp_path) == before
+    if begun:
+        assert len(read_runs(tmp_path)) == 3
+
+
 @pytest.mark.unit
 def test_one_driver_a_folder(tmp_path: Path) -> None:
     complaint = pytest.raises(InputError, match="another sweep is writing here")
-    with open_store(tmp_path), complaint, open_store(tmp_path):
-        pass
+    with open_store(tmp_path) as store:
+        fill(store, range(3))
+        with complaint, open_store(tmp_path, fresh=True):
+            pass
+        assert store.finished().sum() == 3
+        assert len(read_runs(tmp_path)) == 3  # a reader is no driver
     with open_store(tmp_path):
         pass
 
@@ -249,85 +532,16 @@ def test_reading_what_is_not_a_sweep(tmp_path: Path) -> None:
     with open_store(tmp_path):
         pass
     assert read_runs(tmp_path).empty
-    assert list(read_runs(tmp_path).columns) == ["run", *COLUMNS]
-
-
-# --------------------------------------------------------------------------- kills
-
-DRIVER = """
-    import sys
-    from contextlib import closing
-    from pathlib import Path
-    from experiments.runner import stream_tasks
-    from experiments.store import SweepStore
-    import store_jobs
-
-    if __name__ == "__main__":
-        folder, workers = Path(sys.argv[1]), int(sys.argv[2])
-        with SweepStore(folder, plan_digest="d", plan_size=240, chunk_rows=8, manifest={}) as store:
-            runs = store.missing()
-            with closing(stream_tasks(store_jobs.simulate, runs, workers=workers, chunk=8)) as stream:
-                for position, row in stream:
-                    store.add(runs[position], row)
-                    print(position, flush=True)
-"""
-JOBS = """
-    import random, time
-
-    def simulate(run):
-        time.sleep(0.003)
-        drawn = random.Random(run)
-        share = drawn.random() if run % 5 else None
-        return {"policy": "ab"[run % 2], "net": drawn.randrange(1000), "share": share}
-"""
-
-
-def drive(folder: Path, scripts: Path, workers: int) -> subprocess.Popen[str]:
-    for name, code in (("driver", DRIVER), ("store_jobs", JOBS)):
-        (scripts / f"{name}.py").write_text(textwrap.dedent(code))
-    return subprocess.Popen(
-        [sys.executable, str(scripts / "driver.py"), str(folder), str(workers)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), str(scripts)])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # the resource tracker mourns the semaphores of a driver that was killed
-        text=True,
-    )
-
-
-@pytest.mark.crash
-def test_bytes_are_the_same_for_any_workers_and_after_kills(tmp_path: Path) -> None:
-    for name, workers in (("one", 1), ("two", 2)):
-        with drive(tmp_path / name, tmp_path, workers) as driver:
-            driver.communicate(timeout=60)
-            assert driver.returncode == 0
-    moments = random.Random(11)
-    kills = 0
-    for _ in range(60):
-        with drive(tmp_path / "killed", tmp_path, 2) as driver:
-            assert driver.stdout is not None
-            for _ in range(moments.randrange(70)):  # rows, so that a slow machine gets as far as a fast one
-                driver.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.02))
-            driver.send_signal(signal.SIGKILL)
-            driver.communicate(timeout=60)
-        if driver.returncode == 0:
-            break
-        kills += 1
-        if (tmp_path / "killed" / "manifest.json").exists():
-            assert read_runs(tmp_path / "killed")["run"].is_unique
-    else:
-        pytest.fail("the sweep did not end in 60 sessions")
-    assert kills >= 2
-    assert parts_of(tmp_path / "one") == parts_of(tmp_path / "two") == parts_of(tmp_path / "killed")
-    assert read_runs(tmp_path / "killed")["run"].tolist() == list(range(240))
-    assert 2 < len(read_manifest(tmp_path / "killed")["sessions"]) <= kills + 1
+    assert list(read_runs(tmp_path).columns) == ["run", *TABLES["runs"]]
+    with pytest.raises(InputError, match=r"has no table 'turn'.*one of runs, failures, turns"):
+        read_table(tmp_path, "turn")
 
 
 # --------------------------------------------------------------------------- files and tables
 
 
 @pytest.mark.unit
-def test_a_file_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+def test_a_file_is_the_old_or_the_new_one(tmp_path: Path, files_of: FilesOf) -> None:
     path = tmp_path / "new" / "figure.svg"
     write_atomically(path, b"old")
 
@@ -345,7 +559,9 @@ def test_a_file_is_the_old_or_the_new_one(tmp_path: Path) -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.parent.joinpath("f").touch()])
-def test_a_path_that_cannot_be_written_is_told(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_a_path_that_cannot_be_written_is_told(
+    tmp_path: Path, files_of: FilesOf, make: Callable[[Path], None]
+) -> None:
     make(tmp_path / "taken")
     path = tmp_path / "taken" if (tmp_path / "taken").is_dir() else tmp_path / "f" / "below"
     before = files_of(tmp_path)
@@ -355,7 +571,7 @@ def test_a_path_that_cannot_be_written_is_told(tmp_path: Path, make: Callable[[P
 
 
 @pytest.mark.unit
-def test_tables_are_written_and_replaced_whole(tmp_path: Path) -> None:
+def test_tables_are_written_and_replaced_whole(tmp_path: Path, files_of: FilesOf) -> None:
     first = {"turns": pd.DataFrame({"turn": [1, 2]}), "events": pd.DataFrame({"what": ["a"]})}
     write_tables(tmp_path / "run" / "naive", first)
     write_tables(tmp_path / "run" / "naive", {"turns": pd.DataFrame({"turn": [3]})})
@@ -364,7 +580,7 @@ def test_tables_are_written_and_replaced_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.unit
-def test_tables_are_all_there_or_none(tmp_path: Path) -> None:
+def test_tables_are_all_there_or_none(tmp_path: Path, files_of: FilesOf) -> None:
     write_tables(tmp_path / "naive", {"turns": pd.DataFrame({"turn": [1]})})
     before = files_of(tmp_path)
     unwritable = pd.DataFrame({"mixed": [1, "a", object()]})
@@ -375,39 +591,3 @@ def test_tables_are_all_there_or_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"notes.txt"):
         write_tables(tmp_path / "naive", {"turns": pd.DataFrame({"turn": [2]})})
     assert files_of(tmp_path) == {**before, "naive/notes.txt": b"mine"}
-
-
-@pytest.mark.unit
-def test_the_manifest_is_json_with_the_plan(tmp_path: Path) -> None:
-    with open_store(tmp_path):
-        pass
-    plan = json.loads((tmp_path / "manifest.json").read_text())["plan"]
-    assert plan == {
-        "digest": "abc",
-        "size": 10,
-        "chunk_rows": 4,
-        "columns": {"run": "int", "policy": "str", "net": "int", "share": "float", "held": "bool"},
-    }
-
-
-def test_a_part_that_holds_the_runs_of_another_is_run_again(tmp_path: Path) -> None:
-    rows = [{"x": float(run)} for run in range(60)]
-
-    def written() -> list[int]:
-        with SweepStore(tmp_path, plan_digest="d", plan_size=60, manifest={}, chunk_rows=20) as store:
-            missing = store.missing()
-            for run in missing:
-                store.add(run, rows[run])
-        return missing
-
-    assert written() == list(range(60))
-    whole = read_runs(tmp_path)
-    first, second = tmp_path / "runs" / "part-00000.parquet", tmp_path / "runs" / "part-00001.parquet"
-    second.write_bytes(first.read_bytes())
-    with pytest.raises(InputError, match="runs that are not its own"):
-        read_runs(tmp_path)
-    assert written() == list(range(20, 40))
-    assert read_runs(tmp_path).equals(whole)
-    (tmp_path / "runs" / "part-00009.parquet").write_bytes(first.read_bytes())
-    with pytest.raises(InputError, match=r"part-00009.*not its own"):
-        read_runs(tmp_path)

@@ -11,9 +11,10 @@ from typing import Protocol
 
 import pytest
 
-from experiments.experiment import Point, load_experiment
+from experiments.experiment import Point, experiment_names, load_experiment
+from experiments.factors import Value
 from experiments.runs import RunTask, execute
-from experiments.statistics import mean_interval, paired_difference
+from experiments.statistics import Interval, mean_interval, paired_difference
 from scenarios import load_scenario, scenario_names
 from scenarios.measures import MEASURES
 from simulator import Run
@@ -164,6 +165,131 @@ def test_the_ablation_holds_the_same_switches(table: dict[tuple[str, str], list[
             point for point in points if [name for name, on in point.labels.items() if not on] == [gate]
         ]
         assert response_of(run_at("gate-ablation", point, 0), failure) == table[gate, failure][0]
+
+
+# --------------------------------------------------------------------------- how a guard is set
+
+
+def in_worlds(experiment: str, labels: dict[str, Value], policy: str, worlds: int) -> list[Run]:
+    """Runs of one policy at one point, each in a world that the study has not met."""
+    study = load_experiment(experiment)
+    point = study.point_at(labels)
+    setting = load_scenario(study.scenarios[0], point.of_scenario).setting()
+    return [execute(RunTask(setting, policy, 20_261_114, one, point.of_policy)) for one in range(worlds)]
+
+
+def differences(runs: list[Run], baseline: list[Run], response: str) -> list[float]:
+    """One setting minus another, world by world."""
+    pairs = zip(runs, baseline, strict=True)
+    return [response_of(own, response) - response_of(other, response) for own, other in pairs]
+
+
+def gain(runs: list[Run], baseline: list[Run], response: str) -> Interval:
+    """The mean of the differences, at the stated false-alarm rate."""
+    return mean_interval(differences(runs, baseline, response), ONE_IN_A_THOUSAND)
+
+
+@pytest.mark.documented
+def test_a_longer_rationale_saves_money_and_costs_calls() -> None:
+    """guard-tuning: the cap moves both, each the other way, and calls further than the low watermark does."""
+    middle: dict[str, Value] = {"trigger": 0.89, "low watermark": 0.80, "rationale cap": 340}
+
+    def moved(factor: str, value: Value) -> list[Run]:
+        return in_worlds("guard-tuning", middle | {factor: value}, "guarded", 12)
+
+    long, short = moved("rationale cap", 640), moved("rationale cap", 40)
+    assert gain(long, short, "escalations").low > 0
+    assert gain(long, short, "usd").high < 0
+    by_cap = differences(long, short, "escalations")
+    by_watermark = differences(moved("low watermark", 0.85), moved("low watermark", 0.75), "escalations")
+    for sign in (1, -1):
+        further = [cap - sign * watermark for cap, watermark in zip(by_cap, by_watermark, strict=True)]
+        assert mean_interval(further, ONE_IN_A_THOUSAND).low > 0
+
+
+# --------------------------------------------------------------------------- epochs, caps, and a floor
+
+
+@pytest.mark.documented
+def test_a_cap_gives_way_to_change_and_derivation_does_not() -> None:
+    """epoch-and-cap: a faster world takes compliance from a cap alone, not from one that derives anew."""
+
+    def at(length: float, gate: str) -> list[Run]:
+        return in_worlds("epoch-and-cap", {"turn length": length, "binding gate": gate}, "guarded", 16)
+
+    slow, fast = at(0.25, "cap 4"), at(8.0, "cap 4")
+    derived_slow, derived_fast = at(0.25, "derives, cap 4"), at(8.0, "derives, cap 4")
+    assert gain(fast, slow, "actual_compliance").high < 0
+    assert gain(derived_fast, derived_slow, "actual_compliance").high > 0
+    assert gain(derived_fast, fast, "actual_compliance").low > 0
+    assert gain(fast, slow, "stale_obedience").low > 0
+    assert {response_of(run, "stale_obedience") for run in (*derived_slow, *derived_fast)} == {0}
+
+
+@pytest.mark.documented
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_admission_is_paid_in_turns_until_nothing_can_be_freed(share: float) -> None:
+    """false-floor: it saves money at each share; it lives longer only where all is incompressible."""
+    admits, tries = (
+        in_worlds("false-floor", {"incompressible": share}, policy, 16)
+        for policy in ("guarded", "guarded-without-admission")
+    )
+    assert gain(admits, tries, "usd").high < 0
+    turns = differences(admits, tries, "turns")
+    if share == 1.0:
+        assert min(turns) >= 0
+        assert sum(turns) > 0
+    else:
+        assert mean_interval(turns, ONE_IN_A_THOUSAND).high < 0
+
+
+# --------------------------------------------------------------------------- every policy on every record
+
+
+@pytest.fixture(scope="module")
+def variants() -> dict[tuple[str, str], list[Run]]:
+    """Six worlds of each scenario of `policy-variants`, under two of its policies and a bound."""
+    study = load_experiment("policy-variants")
+    found = {}
+    for scenario in study.scenarios:
+        setting = load_scenario(scenario).setting()
+        for policy in ("guarded", "truncate-oldest", "static-instructions"):
+            runs = [execute(RunTask(setting, policy, 20_261_114, one, {})) for one in range(6)]
+            found[scenario, policy] = runs
+    return found
+
+
+@pytest.mark.documented
+def test_truncating_lives_as_long_as_guarded_and_loses_what_it_truncates(
+    variants: dict[tuple[str, str], list[Run]],
+) -> None:
+    for scenario in load_experiment("policy-variants").scenarios:
+        truncated, guarded = variants[scenario, "truncate-oldest"], variants[scenario, "guarded"]
+        assert min(differences(truncated, guarded, "turns")) >= 0
+        if scenario in ("lossy-boundary", "all-four"):
+            assert gain(truncated, guarded, "wrong").low > 0
+
+
+@pytest.mark.documented
+def test_with_a_window_without_end_and_no_instructions_of_its_own_nothing_goes_wrong(
+    variants: dict[tuple[str, str], list[Run]],
+) -> None:
+    """What makes it a bound: it is no rival, and no rival can live longer or with less wrong."""
+    study = load_experiment("policy-variants")
+    assert "static-instructions" in study.file.bounds
+    for scenario in study.scenarios:
+        runs = variants[scenario, "static-instructions"]
+        assert {response_of(run, "wrong") for run in runs} == {0}
+        assert {run.summary["turns"] for run in runs} == {load_scenario(scenario).file.run.horizon}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_study_asks_a_question(name: str) -> None:
+    file = load_experiment(name).file
+    assert file.question.endswith("?")
+    assert file.source
+    assert file.question != file.summary
 
 
 # --------------------------------------------------------------------------- every scenario, every policy

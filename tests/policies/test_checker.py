@@ -24,7 +24,6 @@ from policies.small_worlds import (
     with_other_truth,
 )
 from policies.witness import Subject, insisted, under_lens
-from simulator import simulation
 from simulator.errors import InputError
 from simulator.simulation import brief_of, simulate
 from simulator.spans import Kind
@@ -170,7 +169,7 @@ def test_what_a_policy_does_well_is_not_held_against_it(zoo: str, animal: str, a
 def test_a_policy_that_hangs_is_waited_for_once(
     zoo: str, animal: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr("simulator.watchdog.PATIENCE_SECONDS", 1)
     waits: list[str] = []
     monkeypatch.setattr(
         witness, "told", lambda fault: waits.append(type(fault).__name__) or f"{type(fault).__name__}"

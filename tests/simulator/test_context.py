@@ -293,7 +293,7 @@ class AgainstAList(RuleBasedStateMachine):
         kept_alive = {span.subgoal for span in self.model if span.needed}
         dying = [span for span in self.model if span.subgoal in self.closed - kept_alive]
         assert self.context.dead_tokens == sum(span.tokens for span in dying)
-        assert [span for span in self.model if self.context.is_dead(span)] == dying
+        assert [span for span in self.model if span.subgoal in self.context.dead_subgoals()] == dying
 
     @invariant()
     def citations(self) -> None:

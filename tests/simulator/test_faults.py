@@ -10,7 +10,6 @@ from itertools import count
 import pytest
 import simpy
 
-from simulator import simulation
 from simulator.contracts import Brief, Policy, Terms, Verdict
 from simulator.errors import InputError, RunFailed
 from simulator.plan import Evict, RewritePlan
@@ -131,7 +130,7 @@ def test_a_policy_that_never_returns_is_given_up(
         for _ in count():
             pass
 
-    monkeypatch.setattr(simulation, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr("simulator.watchdog.PATIENCE_SECONDS", 1)
     with pytest.raises(RunFailed, match="no answer within 1 second") as failure:
         simulate(setting, faulty(scripted, method, never))
     assert failure.value.stage == method

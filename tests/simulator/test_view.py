@@ -110,7 +110,7 @@ def test_sizes_that_a_coarse_counter_cannot_tell_apart_give_the_same_view(
 def test_a_view_holds_the_policys_count_in_context_order_and_leaves_out_what_is_unseen() -> None:
     context = context_of([Span(0, Kind.USER, 1000), Span(1, Kind.TOOL_RESULT, 30, subgoal=1)])
     context.append(Span(-1, Kind.RATIONALE, 9))
-    view = look(context, GAUGE, 0.72, unseen=[-1], judgement=lambda place: 1.0 + place)
+    view = look(context, GAUGE, 0.72, unseen=[-1], judgement=[1.0, 2.0, 3.0])
     assert [(item.id, item.tokens, item.judgement) for item in view.items] == [(0, 720, 1.0), (1, 22, 2.0)]
     assert [(item.marked, item.closed, item.dead) for item in view.items] == [
         (True, False, False),

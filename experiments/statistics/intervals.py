@@ -2,21 +2,31 @@
 
 In come plain numbers, one a replication; out come intervals (`Interval`) or streaming moments
 (`Moments`). Student's t for means, Wilson (1927) for shares, order statistics for quantiles (David and
-Nagaraja, Order Statistics, section 7.1), Welford (1962) with the merge of Chan, Golub and LeVeque (1979)
-for streams. A number that is missing is refused, or dropped where the caller says so: never passed over.
+Nagaraja, Order Statistics, section 7.1), the bootstrap for what has no formula (Efron 1987), Welford
+(1962) with the merge of Chan, Golub and LeVeque (1979) for streams.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from experiments.statistics.samples import require_share, sample
 
 CONFIDENCE = 0.95
+"""Share of intervals that hold the truth, where nothing else is asked for."""
+
+RESAMPLES = 9_999
+"""One less than a round number, so that the tail quantiles fall on resamples (Davison and Hinkley 1997)."""
+
+VALUES_A_BATCH = 1_000_000
+"""So many resampled values are held at once: 8 MB."""
 
 
 class Interval(NamedTuple):
@@ -48,6 +58,11 @@ class Interval(NamedTuple):
     def lies_within(self, low: float, high: float) -> bool:
         """Say whether the whole interval lies inside the closed band from `low` to `high`."""
         return low <= self.low and self.high <= high
+
+
+def excludes_zero(low: float, high: float) -> bool:
+    """Say whether an interval lies on one side of 0; one without bounds does not."""
+    return bool(low > 0 or high < 0)
 
 
 class Moments:
@@ -106,13 +121,16 @@ class Moments:
         Raises
         ------
         ValueError
-            If the stream is empty.
+            If the stream is empty or `confidence` is outside (0, 1).
         """
         if not self.count:
             raise ValueError("an interval needs at least one value, got none")
+        require_share(confidence, "confidence")
         half_width = math.inf
         if self.count > 1:
-            half_width = _student_quantile(confidence, self.count - 1) * math.sqrt(self.variance / self.count)
+            half_width = student_quantile((1 + confidence) / 2, self.count - 1) * math.sqrt(
+                self.variance / self.count
+            )
         return Interval(self.mean, self.mean - half_width, self.mean + half_width, self.count, confidence)
 
     def __repr__(self) -> str:
@@ -143,11 +161,11 @@ def mean_interval(
     >>> mean_interval([7.0]).low
     -inf
     """
-    _check_share(confidence, "confidence")
-    sample = _sample(values, drop_missing=drop_missing)
+    require_share(confidence, "confidence")
+    kept = sample(values, drop_missing=drop_missing)
     moments = Moments()
-    moments.count, moments.mean = sample.size, float(sample.mean())
-    moments.squares = float(np.square(sample - moments.mean).sum())
+    moments.count, moments.mean = kept.size, float(kept.mean())
+    moments.squares = float(np.square(kept - moments.mean).sum())
     return moments.interval(confidence)
 
 
@@ -171,7 +189,7 @@ def share_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> In
     >>> [round(bound, 4) for bound in share_interval(15, 148)[1:3]]
     [0.0624, 0.1605]
     """
-    _check_share(confidence, "confidence")
+    require_share(confidence, "confidence")
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"a share needs 0 <= successes <= n and n >= 1, got {successes} of {n}")
     share = successes / n
@@ -215,9 +233,9 @@ def quantile_interval(
     """
     from scipy.special import bdtr
 
-    _check_share(q, "q")
-    _check_share(confidence, "confidence")
-    ordered = np.sort(_sample(values, drop_missing=drop_missing))
+    require_share(q, "q")
+    require_share(confidence, "confidence")
+    ordered = np.sort(sample(values, drop_missing=drop_missing))
     n = ordered.size
     tail = (1 - confidence) / 2
     below = bdtr(np.arange(n + 1.0), n, q)
@@ -229,85 +247,71 @@ def quantile_interval(
     return Interval(estimate, min(low, estimate), max(high, estimate), n, confidence)
 
 
-def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Return Student's interval of the mean of `a - b`, pair by pair.
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: Callable[..., float] = np.mean,
+    *,
+    seed: int,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Return the bias-corrected and accelerated bootstrap interval of any statistic.
 
-    Under common random numbers the two sides of a pair met the same world; their correlation rho narrows
-    the interval by sqrt(1 - rho) against independent worlds, where both sides vary alike.
+    Where the correction is not defined, because (nearly) all resamples lie on one side of the estimate as
+    with a maximum, the plain percentile interval stands in. One value bounds nothing; a statistic that no
+    resample moves has an interval of width 0.
 
     Parameters
     ----------
-    a, b : array_like of float, shape (n,)
-        Responses of two policies; entry i of both comes from replication i.
+    values : array_like of float, shape (n,)
+        Independent replications. Below about 20 such intervals cover less often than they say.
+    statistic : callable
+        From a sample to a number; called with `axis` where it has such a parameter.
+    seed : int
+        The interval is a function of the values, the statistic and this.
     confidence : float
         In (0, 1).
+    resamples : int
+        How many samples are drawn with replacement.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or as `mean_interval`.
+        If `confidence` is outside (0, 1), or as `mean_interval`.
 
     Examples
     --------
-    >>> paired_difference([5.0, 6.0, 9.0], [4.0, 5.0, 8.0])[:3]
-    (1.0, 1.0, 1.0)
+    >>> found = bootstrap_interval([3.0, 5.0, 4.0, 9.0, 6.0], np.median, seed=1)
+    >>> found.low <= found.estimate == 5.0 <= found.high
+    True
     """
-    left, right = _sample(a), _sample(b)
-    if left.shape != right.shape:
-        raise ValueError(f"pairs need two sides of one length, got {left.size} and {right.size}")
-    return mean_interval(left - right, confidence)
+    from scipy.stats import bootstrap
+
+    require_share(confidence, "confidence")
+    kept = sample(values)
+    estimate = float(statistic(kept))
+    if kept.size == 1:
+        return Interval(estimate, -math.inf, math.inf, 1, confidence)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of degenerate resamples, which are dealt with below
+        found = bootstrap(
+            (kept,),
+            statistic,
+            n_resamples=resamples,
+            batch=max(1, VALUES_A_BATCH // kept.size),
+            confidence_level=confidence,
+            method="BCa",
+            rng=np.random.default_rng(seed),
+        )
+    low, high = (float(bound) for bound in found.confidence_interval)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        tail = (1 - confidence) / 2
+        low, high = (float(bound) for bound in np.quantile(found.bootstrap_distribution, [tail, 1 - tail]))
+    return Interval(estimate, min(low, estimate), max(high, estimate), kept.size, confidence)
 
 
-def family_false_alarm_rate(n_expectations: int, level: float) -> float:
-    """Return how often at least one of several true expectations fails by chance.
-
-    This is `1 - (1 - level)^n`, for independent expectations; whatever their dependence it is at most
-    `n * level`.
-
-    Parameters
-    ----------
-    n_expectations : int
-        How many are tested together, at least 0.
-    level : float
-        How often one of them fails though it is true, in [0, 1).
-
-    Raises
-    ------
-    ValueError
-        If either is out of range.
-
-    Examples
-    --------
-    >>> round(family_false_alarm_rate(14, 0.05), 3)
-    0.512
-    """
-    if n_expectations < 0 or not 0 <= level < 1:
-        raise ValueError(f"a family needs n >= 0 and a level in [0, 1), got {n_expectations} and {level}")
-    return -math.expm1(n_expectations * math.log1p(-level))
-
-
-def _student_quantile(confidence: float, degrees: int) -> float:
+def student_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile of Student's t: 1.812 at 0.95 with 10 degrees of freedom."""
     from scipy.special import stdtrit  # equals scipy.stats.t.ppf at half the cost of the import
 
-    _check_share(confidence, "confidence")
-    return float(stdtrit(degrees, (1 + confidence) / 2))
-
-
-def _sample(values: ArrayLike, *, drop_missing: bool = False) -> NDArray[np.float64]:
-    """Return the values as one flat array of finite numbers, or say why that cannot be."""
-    sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 1:
-        raise ValueError(f"a sample has one axis, got the shape {sample.shape}")
-    if drop_missing:
-        sample = sample[~np.isnan(sample)]
-    if not sample.size:
-        raise ValueError("an interval needs at least one value, got none")
-    unusable = int(np.count_nonzero(~np.isfinite(sample)))
-    if unusable:
-        raise ValueError(f"{unusable} of {sample.size} values are NaN or infinite")
-    return sample
-
-
-def _check_share(value: float, name: str) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{name} lies in (0, 1), got {value!r}")
+    return float(stdtrit(degrees, probability))

@@ -13,18 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from experiments.effects import (
-    differences,
-    differences_of,
-    effects,
-    effects_of,
-    excludes_zero,
-    factorial_contrasts,
-)
-from experiments.experiment import Experiment, ExperimentFile, Factor, Level, PlotTable, load_experiment
+from experiments.analyses.contrasts import differences, effects, factorial_contrasts
+from experiments.experiment import Experiment, ExperimentFile, PlotTable, load_experiment
+from experiments.factors import Design, Factor, Level
+from experiments.identity import plain_form
+from experiments.pictures import analysis_of, draw, plot_of
+from experiments.plan import Coordinates, Plan
 from experiments.reports import contrasts_table, sweep_table
-from experiments.store import read_runs
-from experiments.sweeping import contrasts, picture, plain_form, plan_of, sweep, table_of
+from experiments.requirements import require_picture
+from experiments.results import Results
+from experiments.statistics.intervals import excludes_zero
+from experiments.sweeping import sweep
 from policies import load_policy
 from scenarios import load_scenario
 from simulator import InputError
@@ -36,39 +35,54 @@ FALSE_ALARM = 1e-4
 """How often a test of coverage fails though the intervals are right."""
 
 
-def switches(*names: str, replications: int = 5, responses: tuple[str, ...] = ("y",)) -> ExperimentFile:
-    factors = [Factor(name=name, path=f"a.{name}", values=(False, True)) for name in names]
-    return ExperimentFile(
+GRID = Design()
+
+
+def of_one_policy(
+    factors: tuple[Factor, ...],
+    plot: PlotTable,
+    *,
+    replications: int = 5,
+    responses: tuple[str, ...] = ("y",),
+    design: Design = GRID,
+) -> Experiment:
+    file = ExperimentFile(
         scenario="s",
         policies=["p"],
         replications=replications,
         responses=list(responses),
+        design=design,
         factor=factors,
-        plot=PlotTable(kind="effects", response=responses[0]),
+        plot=plot,
     )
+    return Experiment("made", Path("made.toml"), file, ("s",), ("p",))
 
 
-def levels(*labels: str, replications: int = 5, responses: tuple[str, ...] = ("y",)) -> ExperimentFile:
+def switches(*names: str, replications: int = 5, responses: tuple[str, ...] = ("y",)) -> Experiment:
+    factors = tuple(Factor(name=name, path=f"a.{name}", values=(False, True)) for name in names)
+    plot = PlotTable(kind="effects", response=responses[0])
+    return of_one_policy(factors, plot, replications=replications, responses=responses)
+
+
+def levels(*labels: str, replications: int = 5, responses: tuple[str, ...] = ("y",)) -> Experiment:
     factor = Factor(name="gate off", levels=tuple(Level(label=label, set={label: 1}) for label in labels))
-    return ExperimentFile(
-        scenario="s",
-        policies=["p"],
-        replications=replications,
-        responses=list(responses),
-        factor=[factor],
-        plot=PlotTable(kind="differences", baseline=labels[0]),
-    )
+    plot = PlotTable(kind="differences", baseline=labels[0])
+    return of_one_policy((factor,), plot, replications=replications, responses=responses)
 
 
-def made(file: ExperimentFile, value: Callable[[Point, int], object]) -> pd.DataFrame:
+def made(experiment: Experiment, value: Callable[[Point, int], object]) -> pd.DataFrame:
     """The rows of a sweep whose runs give `value` of the point and the replication."""
-    points = itertools.product(*(factor.labels for factor in file.factor))
     rows = []
-    for labels, replication in itertools.product(points, range(file.replications)):
-        point = dict(zip([factor.name for factor in file.factor], labels, strict=True))
-        found = {name: value(point, replication) for name in file.responses}
-        rows.append({**point, "policy": "p", "replication": replication, "failure": None, **found})
+    for place, replication in itertools.product(range(experiment.size), range(experiment.file.cap)):
+        labels = experiment.labels(place)
+        found = {name: value(labels, replication) for name in experiment.file.responses}
+        own = {"scenario": "s", "point": place, **labels, "policy": "p", "replication": replication}
+        rows.append({**own, "failure": None, **found})
     return pd.DataFrame(rows)
+
+
+def differences_of(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    return differences(runs, experiment, experiment.file.plot)
 
 
 def by_effect(table: pd.DataFrame) -> dict[str, list[float]]:
@@ -90,14 +104,14 @@ def test_known_terms_of_a_cube_are_recovered() -> None:
     A = a + g/2 + d/4, B = b + g/2 + d/4, C = d/4, AB = g/2 + d/4, AC = BC = ABC = d/4.
     """
     a, b, g, d = 12.0, -7.0, 4.0, 8.0
-    file = switches("A", "B", "C")
+    experiment = switches("A", "B", "C")
     worlds = [0.0, 1000.0, -30.0, 5.0, 77.0]
 
     def value(point: Point, replication: int) -> float:
         x, y, z = (float(bool(point[name])) for name in "ABC")
         return worlds[replication] + a * x + b * y + g * x * y + d * x * y * z
 
-    table = effects_of(made(file, value), file)
+    table = effects(made(experiment, value), experiment)
     assert list(table.columns) == ["response", "effect", "order", "mean", "low", "high", "n"]
     assert table["order"].tolist() == [1, 1, 1, 2, 2, 2, 3]
     assert set(table["n"]) == {5}
@@ -136,14 +150,16 @@ def test_contrasts_are_those_of_the_definition(values: list[int]) -> None:
 @pytest.mark.theory
 def test_rounding_is_no_effect() -> None:
     """Tenths have no exact binary form: what their sums leave behind must not pass for an interaction."""
-    file = switches("A", "B", replications=40)
+    experiment = switches("A", "B", replications=40)
     noise = np.random.default_rng(3).normal(5, 2, 40)
-    runs = made(file, lambda point, world: noise[world] + 0.1 * bool(point["A"]) + 0.2 * bool(point["B"]))
-    found = by_effect(effects_of(runs, file))
+    runs = made(
+        experiment, lambda point, world: noise[world] + 0.1 * bool(point["A"]) + 0.2 * bool(point["B"])
+    )
+    found = by_effect(effects(runs, experiment))
     assert found["A x B"] == [0, 0, 0]
     assert found["A"] == pytest.approx([0.1, 0.1, 0.1])
-    small = made(file, lambda point, _: 1e-9 * bool(point["A"]))  # small responses have effects too
-    assert by_effect(effects_of(small, file))["A"] == pytest.approx([1e-9, 1e-9, 1e-9], rel=1e-9)
+    small = made(experiment, lambda point, _: 1e-9 * bool(point["A"]))  # small responses have effects too
+    assert by_effect(effects(small, experiment))["A"] == pytest.approx([1e-9, 1e-9, 1e-9], rel=1e-9)
 
 
 def covered(table: pd.DataFrame, truth: float) -> None:
@@ -157,7 +173,7 @@ def covered(table: pd.DataFrame, truth: float) -> None:
 def test_intervals_of_effects_cover() -> None:
     """Two thousand responses with a common and a private noise; A does 3, B nothing, together 2 more."""
     responses = tuple(f"y{number}" for number in range(2000))
-    file = switches("A", "B", replications=6, responses=responses)
+    experiment = switches("A", "B", replications=6, responses=responses)
     random = np.random.default_rng(20261113)
     common = random.normal(0, 50, (6, len(responses)))
     rows = []
@@ -165,7 +181,7 @@ def test_intervals_of_effects_cover() -> None:
         values = common[world] + 3 * a + 2 * (a and b) + random.normal(0, 2, len(responses))
         labels = {"A": a, "B": b, "policy": "p", "replication": world, "failure": None}
         rows.append(labels | dict(zip(responses, values, strict=True)))
-    table = effects_of(pd.DataFrame(rows), file)
+    table = effects(pd.DataFrame(rows), experiment)
     for effect, truth in (("A", 3 + 2 / 2), ("B", 2 / 2), ("A x B", 2 / 2)):
         own = table[table["effect"] == effect]
         covered(own, truth)
@@ -174,13 +190,13 @@ def test_intervals_of_effects_cover() -> None:
 
 @pytest.mark.unit
 def test_a_world_counts_where_all_its_points_do() -> None:
-    file = switches("A", "B")
-    runs = made(file, lambda point, world: 10.0 * world + 4 * bool(point["A"]))
+    experiment = switches("A", "B")
+    runs = made(experiment, lambda point, world: 10.0 * world + 4 * bool(point["A"]))
     hurt = failing(runs, (runs["replication"] == 2) & runs["A"] & ~runs["B"])
-    table = effects_of(hurt, file)
+    table = effects(hurt, experiment)
     assert table["n"].tolist() == [4, 4, 4]
     assert table["mean"].tolist() == [4, 0, 0]
-    none = effects_of(failing(runs, runs["A"] & runs["B"]), file)
+    none = effects(failing(runs, runs["A"] & runs["B"]), experiment)
     assert none["n"].tolist() == [0, 0, 0]
     assert none["mean"].isna().all()
     assert "A x B\n" in contrasts_table(none)  # an empty cell, neither None nor nan
@@ -189,10 +205,10 @@ def test_a_world_counts_where_all_its_points_do() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("values", [(0, 1), (0.5, 2), ("off", "on"), (False, True), (1.0, 0.0)])
 def test_the_second_level_is_the_high_one(values: tuple[float | str, float | str]) -> None:
-    factors = [Factor(name="A", path="a", values=values), Factor(name="B", path="b", values=(1, 2))]
-    file = switches("A", "B").model_copy(update={"factor": factors})
-    runs = made(file, lambda point, _: 7.0 if point["A"] == values[1] else 2.0)
-    assert by_effect(effects_of(runs, file))["A"] == [5, 5, 5]
+    factors = (Factor(name="A", path="a", values=values), Factor(name="B", path="b", values=(1, 2)))
+    experiment = of_one_policy(factors, PlotTable(kind="effects", response="y"))
+    runs = made(experiment, lambda point, _: 7.0 if point["A"] == values[1] else 2.0)
+    assert by_effect(effects(runs, experiment))["A"] == [5, 5, 5]
 
 
 # ------------------------------------------------------------------------------------ differences
@@ -200,10 +216,12 @@ def test_the_second_level_is_the_high_one(values: tuple[float | str, float | str
 
 @pytest.mark.theory
 def test_common_noise_cancels() -> None:
-    file = levels("none", "one", "two", replications=30)
+    experiment = levels("none", "one", "two", replications=30)
     noise = np.random.default_rng(5).lognormal(3, 2, 30)
     does = {"none": 0.0, "one": 0.1, "two": 0.0}
-    table = differences_of(made(file, lambda point, world: noise[world] + does[str(point["gate off"])]), file)
+    table = differences_of(
+        made(experiment, lambda point, world: noise[world] + does[str(point["gate off"])]), experiment
+    )
     assert list(table.columns) == ["level", "response", "mean", "low", "high", "n", "failed", "missing"]
     one, two = table.to_dict("records")
     assert (one["level"], two["level"]) == ("one", "two")
@@ -216,7 +234,7 @@ def test_common_noise_cancels() -> None:
 @pytest.mark.theory
 def test_intervals_of_differences_cover() -> None:
     responses = tuple(f"y{number}" for number in range(2000))
-    file = levels("none", "one", replications=6, responses=responses)
+    experiment = levels("none", "one", replications=6, responses=responses)
     random = np.random.default_rng(20261114)
     common = random.normal(0, 50, (6, len(responses)))
     rows = []
@@ -224,20 +242,20 @@ def test_intervals_of_differences_cover() -> None:
         values = common[world] - 3 * (level == "one") + random.normal(0, 2, len(responses))
         labels = {"gate off": level, "policy": "p", "replication": world, "failure": None}
         rows.append(labels | dict(zip(responses, values, strict=True)))
-    covered(differences_of(pd.DataFrame(rows), file), -3)
+    covered(differences_of(pd.DataFrame(rows), experiment), -3)
 
 
 @pytest.mark.unit
 def test_a_failed_run_takes_its_pair_along() -> None:
-    file = levels("none", "one", "two")
-    runs = made(file, lambda point, world: 100.0 * world + 2 * (point["gate off"] == "one"))
+    experiment = levels("none", "one", "two")
+    runs = made(experiment, lambda point, world: 100.0 * world + 2 * (point["gate off"] == "one"))
     level, world = runs["gate off"], runs["replication"]
     hurt = failing(runs, ((level == "none") & (world == 0)) | ((level == "one") & world.isin([0, 3])))
     hurt.loc[(level == "two") & (world == 4), "y"] = None
-    table = differences_of(hurt, file)
+    table = differences_of(hurt, experiment)
     assert counts(table) == {"one": (3, 2, 0), "two": (3, 1, 1)}
     assert table["mean"].tolist() == [2, 0]
-    unfinished = differences_of(runs[level != "two"], file)
+    unfinished = differences_of(runs[level != "two"], experiment)
     assert counts(unfinished) == {"one": (5, 0, 0), "two": (0, 0, 5)}
 
 
@@ -248,8 +266,8 @@ def counts(table: pd.DataFrame) -> dict[str, tuple[int, int, int]]:
 
 @pytest.mark.unit
 def test_one_pair_bounds_nothing() -> None:
-    file = levels("none", "one", replications=1)
-    (row,) = differences_of(made(file, lambda *_: 1.0), file).to_dict("records")
+    experiment = levels("none", "one", replications=1)
+    (row,) = differences_of(made(experiment, lambda *_: 1.0), experiment).to_dict("records")
     assert (row["low"], row["high"]) == (-np.inf, np.inf)
     assert not excludes_zero(row["low"], row["high"])
 
@@ -311,21 +329,18 @@ def test_faults_of_baselines(small_experiment: Path, baseline: str, values: str,
 
 @pytest.mark.unit
 def test_a_baseline_that_is_misspelt() -> None:
+    experiment = load_experiment("gate-off")
+    misspelt = experiment.file.plot.model_copy(update={"baseline": "nnone"})
     with pytest.raises(InputError, match="did you mean 'none'"):
-        differences(Path("nowhere"), misspelt(load_experiment("gate-off")))
-
-
-def misspelt(experiment: Experiment) -> Experiment:
-    plot = experiment.file.plot.model_copy(update={"baseline": "nnone"})
-    return Experiment(experiment.name, experiment.path, experiment.file.model_copy(update={"plot": plot}))
+        require_picture(experiment, misspelt, "plot.kind")
 
 
 @pytest.mark.documented
 @pytest.mark.parametrize(("name", "points", "replications"), [("gate-off", 5, 60), ("gate-ablation", 16, 40)])
 def test_plans_of_the_catalogue(name: str, points: int, replications: int) -> None:
     experiment = load_experiment(name)
-    assert len(list(experiment.points())) == points
-    assert len(plan_of(experiment)) == points * replications
+    assert experiment.size == len(list(experiment.points())) == points
+    assert Plan(experiment).size == points * replications
 
 
 @pytest.mark.unit
@@ -333,11 +348,10 @@ def test_a_level_that_sets_nothing_is_the_file() -> None:
     experiment = load_experiment("gate-off")
     first = next(experiment.points())
     assert (first.labels, first.of_scenario, first.of_policy) == ({"gate off": "none"}, {}, {})
-    task = plan_of(experiment)[0]
-    assert task.run.setting == load_scenario(experiment.file.scenario).setting()
-    assert plain_form(load_policy(task.run.policy, task.run.overrides)) == plain_form(load_policy("guarded"))
-    other = plan_of(experiment)[experiment.file.replications].run
-    assert plain_form(load_policy(other.policy, other.overrides)) != plain_form(load_policy("guarded"))
+    plan = Plan(experiment)
+    assert plan.setting(Coordinates(0, 0, 0, 0)) == load_scenario(experiment.scenarios[0]).setting()
+    assert plain_form(plan.policy(Coordinates(0, 0, 0, 0))) == plain_form(load_policy("guarded"))
+    assert plain_form(plan.policy(Coordinates(0, 1, 0, 0))) != plain_form(load_policy("guarded"))
 
 
 # ------------------------------------------------------------------------------------ of a sweep that ran
@@ -347,21 +361,19 @@ def test_a_level_that_sets_nothing_is_the_file() -> None:
 def test_effects_of_a_sweep(small_experiment: Path, tmp_path: Path) -> None:
     experiment = load_experiment(str(written(small_experiment, EFFECTS)))
     sweep(experiment, tmp_path / "out", workers=1, show="none")
-    found = effects(tmp_path / "out", experiment)
+    results = Results(tmp_path / "out", experiment)
+    found = analysis_of(results, experiment.file.plot)
+    assert found is not None
     assert len(found) == 3 * 3
-    runs = read_runs(tmp_path / "out")
-    means = runs.groupby("rationale")["overflowed"].mean()
+    means = results.runs.groupby("rationale")["overflowed"].mean()
     own = found[(found["response"] == "overflowed") & (found["effect"] == "rationale")]
     assert own["mean"].item() == pytest.approx(means[600] - means[100])
-    shown = contrasts(tmp_path / "out", experiment)
-    assert shown is not None
-    pd.testing.assert_frame_equal(shown, found)
-    said = sweep_table(table_of(tmp_path / "out", experiment), Path("x.png"), shown)
+    said = sweep_table(results.means, Path("x.png"), found, "effects")
     assert "rationale x horizon" in said
     assert said.endswith("The picture is x.png\n")
-    assert picture(tmp_path / "out", experiment).axes
+    assert draw(results, experiment.file.plot).axes
     with pytest.raises(InputError, match="a differences plot shows 1 factor, not 2"):
-        picture(tmp_path / "out", experiment, "differences")
+        plot_of(results, "differences")
 
 
 @pytest.mark.unit
@@ -369,19 +381,80 @@ def test_differences_of_a_sweep(small_experiment: Path, tmp_path: Path) -> None:
     edits = [(ONE_FACTOR, ""), ('"phase"', '"differences"\nbaseline = 600')]
     experiment = load_experiment(str(written(small_experiment, *edits)))
     sweep(experiment, tmp_path / "out", workers=1, show="none")
-    found = differences(tmp_path / "out", experiment).set_index("response")
+    results = Results(tmp_path / "out", experiment)
+    found = analysis_of(results, experiment.file.plot)
+    assert found is not None
     assert set(found["level"]) == {100}
-    arrivals = found.loc["arrivals_per_turn_tokens"]
-    assert arrivals["n"] == 15
-    words = [text.get_text() for text in picture(tmp_path / "out", experiment).axes[0].texts]
+    assert found.set_index("response").loc["arrivals_per_turn_tokens", "n"] == 15
+    words = [text.get_text() for text in draw(results, experiment.file.plot).axes[0].texts]
     assert words[0].startswith("15 replications; differences to '600'")
     with pytest.raises(InputError, match="not 1"):
-        picture(tmp_path / "out", experiment, "effects")
+        plot_of(results, "effects")
 
 
 @pytest.mark.unit
 def test_a_table_has_no_contrasts(small_experiment: Path, tmp_path: Path) -> None:
-    assert contrasts(tmp_path, load_experiment(str(small_experiment))) is None
+    experiment = load_experiment(str(small_experiment))
+    assert analysis_of(Results(tmp_path, experiment), PlotTable(kind="table")) is None
+
+
+# ------------------------------------------------------------------------------------ fractions
+
+
+@pytest.mark.theory
+def test_a_fraction_tells_the_main_effects_of_an_additive_response() -> None:
+    """D = ABC has resolution 4: where nothing interacts, half of the runs give the effects of all."""
+    names = ("A", "B", "C", "D")
+    does = dict(zip(names, (12.0, -7.0, 0.0, 3.0), strict=True))
+    whole = switches(*names)
+    half = of_one_policy(
+        whole.file.factor,
+        whole.file.plot,
+        design=Design(kind="fractional", generators={"D": ["A", "B", "C"]}),
+    )
+    assert (whole.size, half.size) == (16, 8)
+
+    def value(point: Point, world: int) -> float:
+        return 100.0 * world**2 + sum(does[name] * bool(point[name]) for name in names)
+
+    of_half = by_effect(effects(made(half, value), half))
+    of_whole = by_effect(effects(made(whole, value), whole))
+    assert list(of_half) == list(names)  # no two-factor interaction is confounded at resolution 4
+    for effect, found in of_half.items():
+        assert found == of_whole[effect] == [does[effect]] * 3
+
+
+@pytest.mark.theory
+def test_a_fraction_of_resolution_three_names_what_it_confounds() -> None:
+    """C = AB: the effect of C is that of C and the interaction of A and B together, by construction."""
+    whole = switches("A", "B", "C")
+    half = of_one_policy(
+        whole.file.factor, whole.file.plot, design=Design(kind="fractional", generators={"C": ["A", "B"]})
+    )
+
+    def value(point: Point, world: int) -> float:
+        a, b, c = (float(bool(point[name])) for name in "ABC")
+        return world + 5 * c + 8 * a * b
+
+    found = by_effect(effects(made(half, value), half))
+    assert list(found) == ["A = B x C", "B = A x C", "C = A x B"]
+    interaction, main = 8 / 2, 5.0
+    assert found["C = A x B"] == [main + interaction] * 3
+    assert found["A = B x C"] == [8 / 2] * 3  # B is 1 in half of the runs where A is
+
+
+@pytest.mark.theory
+def test_rounding_is_no_effect_of_a_fraction() -> None:
+    whole = switches("A", "B", "C", replications=40)
+    half = of_one_policy(
+        whole.file.factor,
+        whole.file.plot,
+        replications=40,
+        design=Design(kind="fractional", generators={"C": ["A", "B"]}),
+    )
+    noise = np.random.default_rng(3).normal(5, 2, 40)
+    runs = made(half, lambda point, world: noise[world] + 0.1 * bool(point["A"]) + 0.2 * bool(point["B"]))
+    assert by_effect(effects(runs, half))["C = A x B"] == [0, 0, 0]
 
 
 @pytest.mark.unit
@@ -389,9 +462,9 @@ def test_a_table_has_no_contrasts(small_experiment: Path, tmp_path: Path) -> Non
 def test_the_printed_table_holds_every_effect_and_response(length: int) -> None:
     """Whatever the widths, no cell is folded."""
     responses = tuple(f"{'a' * length}{number}" for number in range(9))
-    file = switches("A", "B", replications=3, responses=responses)
-    runs = made(file, lambda point, world: 1000.0 * bool(point["A"]) + world * bool(point["B"]))
-    said = contrasts_table(effects_of(runs, file))
+    experiment = switches("A", "B", replications=3, responses=responses)
+    runs = made(experiment, lambda point, world: 1000.0 * bool(point["A"]) + world * bool(point["B"]))
+    said = contrasts_table(effects(runs, experiment))
     assert max(len(line) for line in said.splitlines()) <= 150
     for name in responses:
         assert name in said

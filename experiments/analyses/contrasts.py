@@ -11,15 +11,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Experiment, ExperimentFile, Factor, Value, require_plot
+from experiments.designs.factorial import fractional
+from experiments.experiment import Experiment, PlotTable
+from experiments.factors import Factor, Value
+from experiments.results import interval_columns
 from experiments.statistics import Interval, mean_interval, paired_difference
-from experiments.store import read_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,37 +32,26 @@ TIMES = " x "
 """Between the factors of an interaction."""
 
 
-def differences(folder: Path, experiment: Experiment) -> pd.DataFrame:
-    """Return each level's paired differences to the baseline, for all responses of a sweep.
+def differences(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.DataFrame:
+    """Return each level's paired differences to the plot's baseline, for all responses of a sweep.
 
     Columns are `level`, `response`, `mean`, `low`, `high` (of level - baseline in the same world), `n`
     (pairs behind them), `failed` (pairs left out because a run of theirs failed) and `missing` (pairs
     left out because a run has no such response, or is still to come).
-
-    Raises
-    ------
-    InputError
-        The folder is not a sweep's, or the experiment has no place for differences.
     """
-    require_plot(experiment.file, "differences", f"{experiment.path}: plot")
-    return differences_of(read_runs(folder), experiment.file)
-
-
-def differences_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
-    """Return what `differences` does, from the rows of the runs themselves."""
     import pandas as pd
 
-    (factor,) = file.factor
-    assert file.plot.baseline is not None
-    baseline = factor.labels.index(file.plot.baseline)
-    failed = _by_world(runs, file, runs["failure"].notna()) == 1
+    (factor,) = experiment.file.factor
+    assert plot.baseline is not None
+    baseline = factor.labels.index(plot.baseline)
+    failed = _by_world(runs, experiment, runs["failure"].notna()) == 1
     rows = []
     for place, level in enumerate(factor.labels):
         if place == baseline:
             continue
         lost = failed[:, place] | failed[:, baseline]
-        for response in file.responses:
-            grid = _by_world(runs, file, runs[response])
+        for response in experiment.file.responses:
+            grid = _by_world(runs, experiment, runs[response])
             pairs = grid[:, [place, baseline]]
             whole = ~np.isnan(pairs).any(axis=1)
             found = _difference(*pairs[whole].T) if whole.any() else None
@@ -69,7 +59,7 @@ def differences_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
                 {
                     "level": level,
                     "response": response,
-                    **_columns(found),
+                    **interval_columns(found),
                     "failed": int(lost.sum()),
                     "missing": int((~whole & ~lost).sum()),
                 }
@@ -77,7 +67,7 @@ def differences_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def effects(folder: Path, experiment: Experiment) -> pd.DataFrame:
+def effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Return the main effects and all interactions of a sweep's factors, for all its responses.
 
     The effect of A is the mean response where A is at its second level minus that where it is at its
@@ -87,26 +77,18 @@ def effects(folder: Path, experiment: Experiment) -> pd.DataFrame:
     response. A world counts for a response where all of its points have one.
 
     Columns are `response`, `effect` (names of its factors), `order` (how many they are), `mean`, `low`,
-    `high` and `n` (worlds behind them); main effects first, factors in the order of the file.
-
-    Raises
-    ------
-    InputError
-        The folder is not a sweep's, or the experiment has no place for effects.
+    `high` and `n` (worlds behind them); main effects first, factors in the order of the file. Of a fraction
+    there are main effects alone, and `effect` names after ` = ` what it cannot tell from each.
     """
-    require_plot(experiment.file, "effects", f"{experiment.path}: plot")
-    return effects_of(read_runs(folder), experiment.file)
-
-
-def effects_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
-    """Return what `effects` does, from the rows of the runs themselves."""
     import pandas as pd
 
-    places = range(len(file.factor))
+    if experiment.file.design.kind == "fractional":
+        return _main_effects(runs, experiment)
+    places = range(len(experiment.file.factor))
     points = 2 ** len(places)
     rows = []
-    for response in file.responses:
-        grid = _by_world(runs, file, runs[response])
+    for response in experiment.file.responses:
+        grid = _by_world(runs, experiment, runs[response])
         whole = ~np.isnan(grid.reshape(-1, points)).any(axis=1)
         contrasts = factorial_contrasts(grid[whole]).reshape(-1, points)
         for order in range(1, len(places) + 1):
@@ -115,9 +97,9 @@ def effects_of(runs: pd.DataFrame, file: ExperimentFile) -> pd.DataFrame:
                 rows.append(
                     {
                         "response": response,
-                        "effect": TIMES.join(file.factor[place].name for place in chosen),
+                        "effect": TIMES.join(experiment.factors[place] for place in chosen),
                         "order": order,
-                        **_columns(mean_interval(own) if own.size else None),
+                        **interval_columns(mean_interval(own) if own.size else None),
                     }
                 )
     return pd.DataFrame(rows)
@@ -149,12 +131,12 @@ def factorial_contrasts(grid: NDArray[np.float64]) -> NDArray[np.float64]:
     found = found / 2 ** (grid.ndim - 2)
     points = tuple(range(1, grid.ndim))
     largest = np.abs(grid).max(axis=points, keepdims=True, initial=0.0)
-    return np.where(np.abs(found) <= ROUNDING * largest, 0.0, found)
+    return _without_rounding(found, largest)
 
 
-def excludes_zero(low: float, high: float) -> bool:
-    """Say whether an interval lies on one side of 0; one without bounds does not."""
-    return bool(low > 0 or high < 0)
+def _without_rounding(contrasts: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return contrasts, those that are the rounding of sums of such responses being 0."""
+    return np.where(np.abs(contrasts) <= ROUNDING * largest, 0.0, contrasts)
 
 
 def _difference(level: NDArray[np.float64], baseline: NDArray[np.float64]) -> Interval:
@@ -163,10 +145,37 @@ def _difference(level: NDArray[np.float64], baseline: NDArray[np.float64]) -> In
     return paired_difference(np.where(same, baseline, level), baseline)
 
 
-def _by_world(runs: pd.DataFrame, file: ExperimentFile, values: pd.Series) -> NDArray[np.float64]:
+def _main_effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Return the main effects of a fraction, each with what it is confounded with."""
+    import pandas as pd
+
+    names = experiment.factors
+    made = fractional(names, experiment.file.design.generators)
+    rows = []
+    for response in experiment.file.responses:
+        wide = runs.pivot(index="replication", columns="point", values=response)
+        worlds = wide.reindex(columns=range(experiment.size)).dropna().to_numpy(dtype=float)
+        for place, name in enumerate(names):
+            second = made.runs[:, place] == 1
+            own = worlds[:, second].mean(axis=1) - worlds[:, ~second].mean(axis=1)
+            own = _without_rounding(own, np.abs(worlds).max(axis=1, initial=0.0))
+            aliases = [TIMES.join(alias) for alias in made.aliases[name,]]
+            rows.append(
+                {
+                    "response": response,
+                    "effect": " = ".join([name, *aliases]),
+                    "order": 1,
+                    **interval_columns(mean_interval(own) if own.size else None),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _by_world(runs: pd.DataFrame, experiment: Experiment, values: pd.Series) -> NDArray[np.float64]:
     """Return one value a run as an array: an axis of replications, then one of levels a factor."""
-    shape = (file.replications, *(len(factor.labels) for factor in file.factor))
-    levels = [_places(runs[factor.name].tolist(), factor) for factor in file.factor]
+    factors = experiment.file.factor
+    shape = (experiment.file.cap, *(len(factor.labels) for factor in factors))
+    levels = [_places(runs[factor.name].tolist(), factor) for factor in factors]
     grid = np.full(math.prod(shape), np.nan)
     grid[np.ravel_multi_index((runs["replication"].to_numpy(dtype=int), *levels), shape)] = values
     return grid.reshape(shape)
@@ -175,9 +184,3 @@ def _by_world(runs: pd.DataFrame, file: ExperimentFile, values: pd.Series) -> ND
 def _places(values: Sequence[Value], factor: Factor) -> NDArray[np.int64]:
     places = {label: place for place, label in enumerate(factor.labels)}
     return np.array([places[value] for value in values], dtype=np.int64)
-
-
-def _columns(interval: Interval | None) -> dict[str, float | int | None]:
-    if interval is None:
-        return {"mean": None, "low": None, "high": None, "n": 0}
-    return {"mean": interval.estimate, "low": interval.low, "high": interval.high, "n": interval.n}

@@ -1,0 +1,118 @@
+"""Which policy is best where, and how sure that is: a subset with the best, and leads over the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from experiments.analyses.worlds import by_place, worlds
+from experiments.experiment import Experiment, PlotTable
+from experiments.results import interval_columns, interval_of
+from experiments.statistics import BestVerdict, compare_with_best
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_NAMED = 5
+"""Policies that a sentence names."""
+
+FEWEST = 2
+"""Worlds, and policies, below which nothing can be selected."""
+
+
+def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.DataFrame:
+    """Return one row a place and policy, the best mean of each place first, bounds last.
+
+    Columns are `place`, `rank` (from 1, equal means alike; none for a bound or without a response), `policy`,
+    `mean`, `low`, `high`, `n`, `best` (may be the best at 95%), `bound`, `lead`, `lead_low`, `lead_high`
+    (over the best of the others, in worlds that all ranked policies have in common; positive is better) and
+    `worlds` (how many these are).
+    """
+    import pandas as pd
+
+    assert plot.response is not None
+    rows = []
+    for place, group in by_place(runs, experiment):
+        wide = worlds(group, plot.response, experiment.policies)
+        verdict, common = _verdict(wide, experiment, plot)
+        own: list[dict[str, object]] = []
+        for policy in experiment.policies:
+            values = wide[policy].dropna().tolist()
+            interval = interval_of(plot.response, values)
+            lead = verdict.leads.get(policy) if verdict else None
+            own.append(
+                {
+                    "place": place,
+                    "policy": policy,
+                    **interval_columns(interval),
+                    "best": bool(verdict and policy in verdict.subset),
+                    "bound": policy in experiment.file.bounds,
+                    "lead": lead.estimate if lead else None,
+                    "lead_low": lead.low if lead else None,
+                    "lead_high": lead.high if lead else None,
+                    "worlds": common,
+                }
+            )
+        rows += _ranked(own, larger=plot.better == "higher")
+    columns = ["place", "rank", "policy", "mean", "low", "high", "n", "best", "bound"]
+    return pd.DataFrame(rows, columns=[*columns, "lead", "lead_low", "lead_high", "worlds"])
+
+
+def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> list[str]:
+    """Return a sentence a place, which policies may be the best, and one for all places together."""
+    assert plot.response is not None
+    told, everywhere = [], set(experiment.policies) - set(experiment.file.bounds)
+    places = 0
+    for place, group in by_place(runs, experiment):
+        wide = worlds(group, plot.response, experiment.policies)
+        verdict, common = _verdict(wide, experiment, plot)
+        where = f"{place}, {plot.response} ({plot.better} is better)"
+        if verdict is None:
+            told.append(f"{where}: too few worlds in common to select")
+            continue
+        places += 1
+        everywhere &= set(verdict.subset)
+        told.append(f"{where}: {_said(verdict, wide)}; {common} worlds, 95% confidence")
+    if places > 1:
+        names = ", ".join(name for name in experiment.policies if name in everywhere) or "none"
+        told.append(f"may be the best on {plot.response} in all {places} places: {names}")
+    return told
+
+
+def _said(verdict: BestVerdict, wide: pd.DataFrame) -> str:
+    """Return a selection in words: the best alone, those that are not told apart from it, or a tie of all."""
+    rivals, subset = list(verdict.leads), verdict.subset
+    alike = wide[rivals].dropna().nunique(axis=1).eq(1).all()
+    if alike:
+        return f"all {len(rivals)} policies are alike in every world"
+    if len(subset) == 1:
+        return f"{subset[0]} is the best of {len(rivals)}"
+    if len(subset) == len(rivals):
+        return f"none of {len(rivals)} is out: {verdict.leader} has the best mean"
+    named = ", ".join(subset) if len(subset) <= MOST_NAMED else f"{verdict.leader} and {len(subset) - 1} more"
+    return f"{len(subset)} of {len(rivals)} may be the best ({named}); the others are not"
+
+
+def _verdict(wide: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> tuple[BestVerdict | None, int]:
+    """Return the selection among policies that are no bound and have responses, and its number of worlds."""
+    rivals = [name for name in wide if name not in experiment.file.bounds and wide[name].notna().any()]
+    common = wide[rivals].dropna()
+    if len(rivals) < FEWEST or len(common) < FEWEST:
+        return None, len(common)
+    columns = {str(name): common[name].to_numpy() for name in rivals}
+    return compare_with_best(columns, larger_is_better=plot.better == "higher"), len(common)
+
+
+def _ranked(rows: list[dict[str, object]], *, larger: bool) -> list[dict[str, object]]:
+    """Return the rows of one place with their ranks, bounds and rows without a mean last."""
+
+    def key(row: dict[str, object]) -> tuple[bool, float]:
+        mean = row["mean"]
+        assert isinstance(mean, float | None)
+        if row["bound"] or mean is None:
+            return True, 0.0
+        return False, -mean if larger else mean
+
+    ordered = sorted(rows, key=key)
+    for row in ordered:
+        row["rank"] = None if key(row)[0] else 1 + sum(key(other) < key(row) for other in ordered)
+    return ordered

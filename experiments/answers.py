@@ -1,0 +1,119 @@
+"""The answer in short: what the analyses of a sweep say, a sentence each.
+
+Every figure in a sentence stands in a table beside it; nothing is estimated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.analyses import ranking
+from experiments.analyses.boundary import boundary
+from experiments.experiment import PlotTable
+from experiments.pictures import analysis_of
+from experiments.reports import number
+from experiments.results import Results
+from experiments.statistics import excludes_zero
+from simulator import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SURE = 0.05
+"""Adjusted p value up to which a difference is taken for one."""
+
+
+def answers(results: Results) -> list[str]:
+    """Return what each picture of an experiment shows, in sentences, and how many runs stand behind it."""
+    said: list[str] = []
+    for plot in results.experiment.file.pictures:
+        tell = TELLING.get(plot.kind)
+        if tell is None:
+            continue
+        try:
+            said.extend(tell(results, plot))
+        except InputError:  # what cannot be shown says so in its own place
+            continue
+    failed = int(results.runs["failure"].notna().sum())
+    said.append(f"{len(results.runs):,} runs, {f'{failed:,}' if failed else 'none'} failed")
+    return said
+
+
+def _ranking(results: Results, plot: PlotTable) -> Iterator[str]:
+    yield from ranking.statements(results.runs, results.experiment, plot)
+
+
+def _phase(results: Results, plot: PlotTable) -> Iterator[str]:
+    found = _table(results, plot)
+    counts = found["regime"].value_counts()
+    yield "; ".join(f"{name} at {count} of {len(found)} points" for name, count in counts.items())
+    if plot.line is None:
+        return
+    steps = boundary(found, results.experiment.factors, plot.line)["steps"].max()
+    where = "between the two levels" if steps == 0 else f"within {steps:.2g} grid steps of the two levels"
+    yield f"the analytic line {plot.line_label} lies {where} where the simulated spiral begins, everywhere"
+
+
+def _comparison(results: Results, plot: PlotTable) -> Iterator[str]:
+    found = _table(results, plot).dropna(subset=["mean"])
+    if found.empty:
+        return
+    sure = found[found["adjusted_p"] <= SURE]
+    lower = int((sure["mean"] < 0).sum())
+    words = [f"{lower} lower", f"{len(sure) - lower} higher", f"{len(found) - len(sure)} not told apart"]
+    yield f"{plot.response} against {plot.baseline}, paired, Holm over {len(found)}: {', '.join(words)}"
+    if not sure.empty:
+        widest = max(sure.to_dict("records"), key=lambda row: abs(row["mean"]))
+        yield f"the widest of them: {widest['policy']} at {widest['place']}, {_interval(widest, 'mean')}"
+
+
+def _sensitivity(results: Results, plot: PlotTable) -> Iterator[str]:
+    found = _table(results, plot)
+    key = "total" if "total" in found.columns else "mu_star"
+    words = {"total": "total index", "mu_star": "mean elementary effect"}[key]
+    most = max(found.to_dict("records"), key=lambda row: float(row[key]))
+    yield f"{plot.response} hangs most on {most['factor']}: {words} {_interval(most, key)}"
+
+
+def _effects(results: Results, plot: PlotTable) -> Iterator[str]:
+    found = _table(results, plot)
+    own = found[(found["response"] == plot.response) & (found["n"] > 0)]
+    sure = [row for row in own.to_dict("records") if excludes_zero(row["low"], row["high"])]
+    if not sure:
+        yield f"no effect on {plot.response} is told from 0"
+        return
+    most = max(sure, key=lambda row: abs(row["mean"]))
+    yield (
+        f"{len(sure)} of {len(own)} effects on {plot.response} are told from 0, the largest that of "
+        f"{most['effect']}: {_interval(most, 'mean')}"
+    )
+
+
+def _differences(results: Results, plot: PlotTable) -> Iterator[str]:
+    found = _table(results, plot)
+    known = [row for row in found.to_dict("records") if row["n"] > 0]
+    sure = sum(excludes_zero(row["low"], row["high"]) for row in known)
+    yield f"{sure} of {len(known)} differences to {plot.baseline} are told from 0, one by one"
+
+
+def _table(results: Results, plot: PlotTable) -> pd.DataFrame:
+    found = analysis_of(results, plot)
+    assert found is not None
+    return found
+
+
+def _interval(row: Mapping[Hashable, Any], key: str) -> str:
+    low, high = ("low", "high") if key == "mean" else (f"{key}_low", f"{key}_high")
+    return f"{number(row[key])} [{number(row[low])}, {number(row[high])}]"
+
+
+TELLING: dict[str, Callable[[Results, PlotTable], Iterator[str]]] = {
+    "ranking": _ranking,
+    "phase": _phase,
+    "comparison": _comparison,
+    "sensitivity": _sensitivity,
+    "effects": _effects,
+    "differences": _differences,
+}
+"""Kinds of pictures whose analysis can be said in a sentence."""

@@ -1,0 +1,195 @@
+"""Many comparisons at once: intervals that all hold together, and p values adjusted for their number.
+
+In come p values or the columns of several policies under common random numbers; out come adjusted p
+values (Holm 1979) and simultaneous paired intervals (Bonferroni). Both are valid whatever the dependence
+between the comparisons, which common random numbers make strong.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.statistics.intervals import CONFIDENCE
+from experiments.statistics.pairs import PairedDifference, pair, paired, variance
+from experiments.statistics.samples import require_share, sample_table
+
+
+class Comparison(NamedTuple):
+    """One of several comparisons.
+
+    Parameters
+    ----------
+    first, second : str
+        The two columns; the difference is first - second.
+    difference : PairedDifference
+        Its interval holds together with those of all the other comparisons.
+    p_value : float
+        Of "the two means are equal", adjusted by Holm. It can fall below 1 - confidence where the
+        interval still holds 0, since Holm's steps lose less than Bonferroni's bound.
+    """
+
+    first: str
+    second: str
+    difference: PairedDifference
+    p_value: float
+
+
+def all_pairs(columns: Mapping[str, ArrayLike], confidence: float = CONFIDENCE) -> list[Comparison]:
+    """Compare every two columns, with the stated confidence that all intervals hold together.
+
+    Parameters
+    ----------
+    columns : mapping of str to array_like of float, shape (n,)
+        The responses of k policies; entry i of all of them comes from replication i.
+    confidence : float
+        Of all k (k - 1) / 2 intervals together, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two columns, their lengths differ, a value is NaN or infinite, or
+        `confidence` is outside (0, 1).
+
+    Examples
+    --------
+    >>> [found] = all_pairs({"a": [5.0, 6.0, 9.0], "b": [4.0, 5.0, 8.0]})
+    >>> found.first, found.second, found.difference.interval.low, found.p_value
+    ('a', 'b', 1.0, 0.0)
+    """
+    table = sample_table(columns)
+    places = list(itertools.combinations(range(table.shape[1]), 2))
+    each = bonferroni_confidence(confidence, len(places))
+    p_values = holm([paired_t_p_value(table[:, i], table[:, j]) for i, j in places])
+    names = list(columns)
+    return [
+        Comparison(names[i], names[j], paired(table[:, i], table[:, j], each), float(p_value))
+        for (i, j), p_value in zip(places, p_values, strict=True)
+    ]
+
+
+def paired_t_p_value(a: ArrayLike, b: ArrayLike) -> float:
+    """Return the two-sided p value of Student's paired test that two means are equal.
+
+    It is 1 below two pairs, which tell nothing; differences that are all alike give 0, or 1 if they are 0.
+
+    Parameters
+    ----------
+    a, b : array_like of float, shape (n,)
+        Entry i of both comes from replication i.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, no pair is left, or a value is NaN or infinite.
+
+    Examples
+    --------
+    >>> round(paired_t_p_value([1.0, 2.0, 6.0], [0.0, 0.0, 0.0]), 4)
+    0.1885
+    """
+    from scipy.special import stdtr
+
+    left, right = pair(a, b)
+    differences = left - right
+    if differences.size == 1:
+        return 1.0
+    spread = variance(differences)
+    if not spread:
+        return 1.0 if differences[0] == 0 else 0.0
+    ratio = differences.mean() / math.sqrt(spread / differences.size)
+    return float(2 * stdtr(differences.size - 1, -abs(ratio)))
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Return Holm's adjusted p values, in the order given.
+
+    Rejecting where the adjusted value is at most alpha keeps the chance of any false rejection at most
+    alpha, whatever the dependence (Holm, Scandinavian Journal of Statistics 6, 1979).
+
+    Parameters
+    ----------
+    p_values : array_like of float, shape (m,)
+        Each in [0, 1].
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (m,)
+
+    Raises
+    ------
+    ValueError
+        If there is not one axis or a value is outside [0, 1].
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
+        raise ValueError(f"p values stand on one axis and lie in [0, 1], got {given.tolist()}")
+    order = np.argsort(given, kind="stable")
+    stepped = np.maximum.accumulate(given[order] * np.arange(given.size, 0, -1))
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def bonferroni_confidence(confidence: float, comparisons: int) -> float:
+    """Return the confidence that each of several intervals needs so that all hold together.
+
+    Parameters
+    ----------
+    confidence : float
+        Of all together, in (0, 1).
+    comparisons : int
+        How many they are, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If either is out of range.
+
+    Examples
+    --------
+    >>> round(bonferroni_confidence(0.95, 10), 6)
+    0.995
+    """
+    require_share(confidence, "confidence")
+    if comparisons < 1:
+        raise ValueError(f"a family has at least one comparison, got {comparisons}")
+    return 1 - (1 - confidence) / comparisons
+
+
+def family_false_alarm_rate(n_expectations: int, level: float) -> float:
+    """Return how often at least one of several true expectations fails by chance.
+
+    This is `1 - (1 - level)^n`, for independent expectations; whatever their dependence it is at most
+    `n * level`.
+
+    Parameters
+    ----------
+    n_expectations : int
+        How many are tested together, at least 0.
+    level : float
+        How often one of them fails though it is true, in [0, 1).
+
+    Raises
+    ------
+    ValueError
+        If either is out of range.
+
+    Examples
+    --------
+    >>> round(family_false_alarm_rate(14, 0.05), 3)
+    0.512
+    """
+    if n_expectations < 0 or not 0 <= level < 1:
+        raise ValueError(f"a family needs n >= 0 and a level in [0, 1), got {n_expectations} and {level}")
+    return -math.expm1(n_expectations * math.log1p(-level))

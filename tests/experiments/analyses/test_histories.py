@@ -1,0 +1,130 @@
+"""Runs made again: those of the sweep to the last row, refused where they would be others, and warm-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.analyses.histories import History, histories, turns_of, warm_up
+from experiments.experiment import load_experiment
+from experiments.plan import Coordinates
+from experiments.results import Results
+from experiments.store import read_table
+from experiments.sweeping import sweep
+from policies.loader import CATALOGUE as POLICIES
+from scenarios.scenario import CATALOGUE as SCENARIOS
+from simulator import InputError
+
+
+@pytest.fixture
+def results(small_experiment: Path, tmp_path: Path) -> Results:
+    """A sweep that keeps its tables, of a scenario and a policy whose files can be changed."""
+    (tmp_path / "world.toml").write_text((SCENARIOS / "constant-arrivals.toml").read_text())
+    (tmp_path / "naive.toml").write_text((POLICIES / "naive.toml").read_text())
+    (tmp_path / "mine.toml").write_text((POLICIES / "naive-never-summarised.toml").read_text())
+    text = small_experiment.read_text().replace("replications = 15", "replications = 3")
+    text = text.replace('"naive-never-summarised"', f'"{tmp_path / "mine.toml"}"')
+    text = text.replace('"constant-arrivals"', f'"{tmp_path / "world.toml"}"')
+    text = text.replace("responses =", 'keep = ["turns", "rewrites"]\nresponses =')
+    text = text.replace("[40, 110]", "[110, 40]")
+    small_experiment.write_text(text)
+    experiment = load_experiment(str(small_experiment))
+    sweep(experiment, tmp_path / "out", workers=1, show="none")
+    return Results(tmp_path / "out", experiment)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("point", [0, 3])
+def test_what_is_made_again_is_what_the_sweep_kept(results: Results, point: int) -> None:
+    found = histories(results, worlds=2, point=point)
+    assert [one.at for one in found] == [Coordinates(0, point, 0, world) for world in (0, 1)]
+    first = point * 3
+    for name in ("turns", "rewrites"):
+        kept = read_table(results.folder, name)
+        for world, one in enumerate(found):
+            own = kept[kept["run"] == first + world].drop(columns="run").reset_index(drop=True)
+            assert len(own) > 0 or (name, point) == ("rewrites", 3)  # forty turns see no rewrite
+            again = getattr(one.run, name)
+            pd.testing.assert_frame_equal(own, again, check_dtype=False, check_exact=True)
+    worlds = [one.at.replication for one in found for _ in one.run.turn_rows]
+    assert turns_of(found)["replication"].tolist() == worlds
+    runs = results.runs.set_index("run")
+    assert [one.run.outcome for one in found] == runs.loc[[first, first + 1], "outcome"].tolist()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("file", "before", "after", "what"),
+    [
+        ("naive.toml", "0.905", "0.904", "a policy"),
+        ("world.toml", "tokens = 24_000", "tokens = 24_001", "a scenario"),
+    ],
+)
+def test_what_has_changed_since_is_refused(
+    results: Results, tmp_path: Path, file: str, before: str, after: str, what: str
+) -> None:
+    own = tmp_path / file
+    assert before in own.read_text()
+    own.write_text(own.read_text().replace(before, after))
+    with pytest.raises(InputError, match=f"{what} has changed since the sweep ran"):
+        histories(results)
+
+
+@pytest.mark.unit
+def test_a_picture_that_has_changed_is_no_other_sweep(results: Results, small_experiment: Path) -> None:
+    text = small_experiment.read_text()
+    small_experiment.write_text(text.replace('kind = "phase"', 'kind = "table"'))
+    assert histories(Results(results.folder, load_experiment(str(small_experiment))), worlds=1)
+
+
+@pytest.mark.unit
+def test_where_every_run_fails_there_is_no_history(zoo: str, small_experiment: Path, tmp_path: Path) -> None:
+    text = small_experiment.read_text().replace("naive-never-summarised", f"{zoo}:RaisesInCheck")
+    small_experiment.write_text(text.replace("replications = 15", "replications = 1"))
+    experiment = load_experiment(str(small_experiment))
+    assert sweep(experiment, tmp_path / "out", workers=1, show="none") == 4
+    with pytest.raises(InputError, match="no run has finished"):
+        histories(Results(tmp_path / "out", experiment))
+
+
+# ------------------------------------------------------------------------------------ warm-up
+
+
+def history(occupancies: list[float], policy: str = "p") -> History:
+    rows = [SimpleNamespace(occupancy_pct=value, agent=0) for value in occupancies]
+    run: Any = SimpleNamespace(turn_rows=rows)
+    return History(Coordinates(0, 0, 0, 0), policy, run)
+
+
+@pytest.mark.theory
+def test_a_step_is_cut_where_it_is() -> None:
+    """Forty turns empty, then level but for noise that cancels in the mean of two: 41 is the first kept."""
+    noise = np.random.default_rng(2).normal(0, 5, 160)
+    runs = [history([0.0] * 40 + (60 + sign * noise).tolist()) for sign in (1, -1)]
+    table, cut = warm_up(runs, 5)
+    assert cut == 41
+    assert table["turn"].tolist() == list(range(1, 201))
+    assert table["mean"].tolist() == pytest.approx([0.0] * 40 + [60.0] * 160)
+    smoothed = table["smoothed"].to_numpy()
+    assert smoothed[:30] == pytest.approx(0)
+    assert smoothed[60:190] == pytest.approx(60)
+    assert smoothed[39] == pytest.approx(60 * 5 / 11)  # five turns on each side, five of the eleven are level
+
+
+@pytest.mark.unit
+def test_runs_are_cut_to_the_shortest_and_others_do_not_count() -> None:
+    runs = [history([10.0] * 60), history([30.0] * 80), history([99.0] * 55, "other")]
+    table, cut = warm_up(runs, 5)
+    assert (len(table), cut) == (60, 1)
+    assert set(table["mean"]) == {20}
+
+
+@pytest.mark.unit
+def test_too_short_for_a_warm_up() -> None:
+    with pytest.raises(InputError, match=r"the shortest run lasts 49 turns.*expected 50 turns or more"):
+        warm_up([history([1.0] * 49)], 5)

@@ -1,0 +1,195 @@
+"""Pairs and families against closed forms, published examples and scipy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from experiments.statistics import (
+    all_pairs,
+    bonferroni_confidence,
+    family_false_alarm_rate,
+    holm,
+    paired,
+    paired_difference,
+    paired_t_p_value,
+)
+
+FALSE_ALARM = 1e-6  # how often a test of this file fails though the code is right
+
+SLEEP_A = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]  # Student, Biometrika 6 (1908): hours gained
+SLEEP_B = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+numbers = st.floats(-1e6, 1e6)
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+# --------------------------------------------------------------------------- pairs
+
+
+@pytest.mark.theory
+def test_students_own_example() -> None:
+    """The difference is 1.58 with t = 4.06 on 9 degrees of freedom, p = 0.0028."""
+    found = paired(SLEEP_B, SLEEP_A)
+    assert found.interval.estimate == pytest.approx(1.58)
+    assert paired_t_p_value(SLEEP_B, SLEEP_A) == pytest.approx(0.00283, abs=5e-6)
+    assert paired_t_p_value(SLEEP_B, SLEEP_A) == pytest.approx(stats.ttest_rel(SLEEP_A, SLEEP_B).pvalue)
+    assert found.correlation == pytest.approx(stats.pearsonr(SLEEP_A, SLEEP_B).statistic)
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.9])
+def test_variance_reduction_is_its_closed_form(correlation: float) -> None:
+    """With unit variances it is 1 / (1 - rho); sample and truth differ by chi-square ratios at most."""
+    n = 4_000
+    a, b = np.random.default_rng(4).multivariate_normal([0, 5], [[1, correlation], [correlation, 1]], n).T
+    found = paired(a, b)
+    low, high = np.array(stats.chi2.interval(1 - FALSE_ALARM / 3, n - 1)) / (n - 1)
+    assert found.variance_reduction is not None
+    assert low / high <= found.variance_reduction * (1 - correlation) <= high / low
+    assert found.correlation is not None
+    distance = abs(math.atanh(found.correlation) - math.atanh(correlation))
+    assert distance * math.sqrt(n - 3) <= stats.norm.isf(FALSE_ALARM / 6)
+
+
+@pytest.mark.unit
+def test_what_is_not_defined_is_none_or_infinite() -> None:
+    assert paired([1.0], [2.0])[1:] == (None, None)
+    assert paired([0.1, 0.1, 0.1], [0.3, 0.3, 0.3])[1:] == (None, None)
+    assert paired([0.1, 0.1, 0.1], [1.0, 2.0, 4.0])[1:] == (None, 1.0)
+    assert paired([1.0, 2.0, 4.0], [2.0, 3.0, 5.0]).variance_reduction == math.inf
+    assert paired([1.0, 2.0, 4.0], [-1.0, -2.0, -4.0])[1:] == pytest.approx((-1.0, 0.5))
+    with pytest.raises(ValueError, match="one length, got 1 and 2"):
+        paired([1.0], [1.0, 2.0])
+
+
+@pytest.mark.unit
+def test_p_values_without_a_variance() -> None:
+    assert paired_t_p_value([3.0], [1.0]) == 1.0
+    assert paired_t_p_value([0.3, 0.3, 0.3], [0.1, 0.1, 0.1]) == 0.0
+    assert paired_t_p_value([0.3, 0.7], [0.3, 0.7]) == 1.0
+
+
+@pytest.mark.theory
+def test_p_values_of_equal_means_are_uniform() -> None:
+    draws = np.random.default_rng(5).normal(size=(2_000, 2, 5))
+    found = [paired_t_p_value(a, b) for a, b in draws]
+    assert stats.kstest(found, "uniform").pvalue > FALSE_ALARM
+
+
+@pytest.mark.theory
+def test_paired_interval_covers_as_often_as_it_says() -> None:
+    trials, n = 3_000, 10
+    random = np.random.default_rng(12)
+    shared = random.normal(size=(trials, 1, n))
+    a, b = np.moveaxis(shared + random.normal(size=(trials, 2, n)), 1, 0)
+    hits = 0
+    for left, right in zip(a + 2.0, b, strict=True):
+        found = paired_difference(left, right)
+        hits += found.low <= 2.0 <= found.high
+    low, high = stats.binom.interval(1 - FALSE_ALARM, trials, 0.95)
+    assert low <= hits <= high
+
+
+@pytest.mark.theory
+def test_common_random_numbers_narrow_by_the_closed_form() -> None:
+    """Unit variances, correlation 3/4: the variance of a difference is 2 (1 - 3/4), not 2."""
+    n, correlation = 2_000, 0.75
+    shared, own_a, own_b = np.random.default_rng(3).normal(size=(3, n))
+    a = math.sqrt(correlation) * shared + math.sqrt(1 - correlation) * own_a
+    b = math.sqrt(correlation) * shared + math.sqrt(1 - correlation) * own_b
+    independent = stats.t.ppf(0.975, n - 1) * math.sqrt(2 / n)
+    ratio = paired_difference(a, b).half_width / independent
+    low, high = np.sqrt(np.array(stats.chi2.interval(1 - FALSE_ALARM, n - 1)) / (n - 1))
+    assert low <= ratio / math.sqrt(1 - correlation) <= high
+
+
+@pytest.mark.property
+@given(st.lists(st.tuples(numbers, numbers), min_size=2, max_size=40))
+def test_a_swapped_pair_swaps_the_sign(pairs: list[tuple[float, float]]) -> None:
+    a, b = zip(*pairs, strict=True)
+    there, back = paired_difference(a, b), paired_difference(b, a)
+    assert (there.estimate, there.low, there.high) == pytest.approx((-back.estimate, -back.high, -back.low))
+
+
+# --------------------------------------------------------------------------- families
+
+
+@pytest.mark.theory
+def test_holm_as_worked_by_hand() -> None:
+    """Steps of 4, 3, 2, 1 times the ordered values 0.005, 0.01, 0.03, 0.04, never falling."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]).size == 0
+    for refused in ([-0.1], [1.1], [math.nan], [[0.5]]):
+        with pytest.raises(ValueError, match="p values"):
+            holm(refused)
+
+
+@pytest.mark.property
+@given(p_values, st.floats(0.001, 0.999))
+def test_holm_rejects_what_its_steps_reject(given_values: list[float], alpha: float) -> None:
+    """Step down through the ordered values until one exceeds alpha / (values left)."""
+    adjusted = holm(given_values)
+    rejected = 0
+    for place, value in enumerate(sorted(given_values)):
+        if value * (len(given_values) - place) > alpha:
+            break
+        rejected += 1
+    assert np.count_nonzero(adjusted <= alpha) == rejected
+    assert (adjusted >= given_values).all()
+    assert (adjusted <= np.minimum(1, np.array(given_values) * len(given_values))).all()
+
+
+@pytest.mark.theory
+def test_all_intervals_hold_together_and_no_equality_is_rejected_too_often() -> None:
+    """Four equal policies in shared worlds: six intervals miss 0 together in at most 1 run of 20."""
+    trials, n = 700, 8
+    random = np.random.default_rng(6)
+    worlds = random.normal(size=(trials, n, 1)) * 3 + random.normal(size=(trials, n, 4)) * [1, 2, 1, 4]
+    missed = rejected = 0
+    for table in worlds:
+        found = all_pairs(dict(zip("abcd", table.T, strict=True)))
+        assert len(found) == 6
+        missed += any(not one.difference.interval.low <= 0 <= one.difference.interval.high for one in found)
+        rejected += any(one.p_value <= 0.05 for one in found)
+    most = stats.binom.isf(FALSE_ALARM, trials, 0.05)
+    assert 0 < missed <= most
+    assert 0 < rejected <= most
+
+
+@pytest.mark.unit
+def test_a_comparison_names_its_sides_in_the_order_given() -> None:
+    [found] = all_pairs({"b": [5.0, 6.0, 8.0], "a": [1.0, 1.0, 2.0]})
+    assert (found.first, found.second) == ("b", "a")
+    assert found.difference.interval.estimate == pytest.approx(5.0)
+    assert found.difference == paired([5.0, 6.0, 8.0], [1.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="at least two columns"):
+        all_pairs({"a": [1.0]})
+    with pytest.raises(ValueError, match="one length"):
+        all_pairs({"a": [1.0, 2.0], "b": [1.0]})
+    with pytest.raises(ValueError, match="1 of 2 values are NaN"):
+        all_pairs({"a": [1.0, 2.0], "b": [1.0, math.nan]})
+
+
+@pytest.mark.unit
+def test_bonferroni_splits_what_may_go_wrong() -> None:
+    assert bonferroni_confidence(0.95, 1) == pytest.approx(0.95)
+    assert bonferroni_confidence(0.9, 4) == pytest.approx(0.975)
+    for confidence, comparisons in [(1.0, 2), (0.95, 0)]:
+        with pytest.raises(ValueError):
+            bonferroni_confidence(confidence, comparisons)
+    with pytest.raises(ValueError, match="a family needs"):
+        family_false_alarm_rate(-1, 0.05)
+
+
+@pytest.mark.theory
+def test_a_family_rate_between_one_alarm_and_the_union_bound() -> None:
+    assert family_false_alarm_rate(0, 0.05) == 0
+    assert family_false_alarm_rate(1, 0.05) == pytest.approx(0.05)
+    assert family_false_alarm_rate(2, 0.05) == pytest.approx(0.0975)
+    assert 1e-9 < family_false_alarm_rate(40, 1e-9) <= 40e-9

@@ -1,0 +1,225 @@
+"""A cluster gives the bytes that this process gives, and what is wrong with one is told in one line."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from experiments import clusters as cluster_module
+from experiments.clusters import cluster, versions
+from experiments.experiment import load_experiment
+from experiments.sweeping import TIMES, sweep
+from simulator.errors import InputError
+
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+WORKERS = 2
+
+
+def tables_in(folder: Path) -> dict[str, bytes]:
+    return {path.stem: path.read_bytes() for path in folder.glob("*.parquet") if path.stem != TIMES}
+
+
+@pytest.fixture(scope="module")
+def address(zoo: str) -> Iterator[str]:
+    """A scheduler on this machine, with workers in processes of their own."""
+    with distributed.LocalCluster(
+        n_workers=WORKERS,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+    ) as local:
+        yield local.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def threaded() -> Iterator[str]:
+    """A scheduler whose one worker makes two runs at once, in threads of this process."""
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=2,
+        processes=False,
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+    ) as local:
+        yield local.scheduler_address
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "SECONDS_TO_ANSWER", 0.5)
+
+
+@pytest.fixture
+def with_failures(small_experiment: Path, zoo: str) -> Path:
+    text = small_experiment.read_text().replace('kind = "phase"', 'kind = "table"')
+    text = text.replace("replications = 15", 'replications = 5\nkeep = ["turns", "rewrites"]')
+    text = text.replace("[40, 110]", "[10, 20]")
+    small_experiment.write_text(
+        text.replace('["naive-never-summarised"]', f'["naive-never-summarised", "{zoo}:RaisesInCheck"]')
+    )
+    return small_experiment
+
+
+@pytest.fixture
+def here(with_failures: Path, tmp_path: Path) -> dict[str, bytes]:
+    """The tables of a sweep in this process."""
+    assert sweep(load_experiment(str(with_failures)), tmp_path / "here", workers=1, show="none") == 20
+    return tables_in(tmp_path / "here")
+
+
+# --------------------------------------------------------------------------- the same bytes
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("kind", ["address", "threaded"])
+def test_a_cluster_gives_the_same_bytes(
+    request: pytest.FixtureRequest, with_failures: Path, here: dict[str, bytes], tmp_path: Path, kind: str
+) -> None:
+    experiment, folder = load_experiment(str(with_failures)), tmp_path / "there"
+    with cluster(request.getfixturevalue(kind)) as engine:
+        assert engine.width == 2
+        for only in (["replication=0", "replication=3"], []):  # begun there, and gone on with
+            sweep(
+                experiment,
+                folder,
+                workers=engine.width,
+                open_executor=engine.open_executor,
+                only=only,
+                show="none",
+            )
+    assert tables_in(folder) == here
+
+
+@pytest.mark.cli
+def test_the_command_line_sweeps_on_a_cluster(
+    spawn: Callable[..., object], address: str, with_failures: Path, here: dict[str, bytes], tmp_path: Path
+) -> None:
+    said = spawn("sweep", with_failures, "--scheduler", address, "--output", tmp_path / "there")
+    assert said.code == 1, said.err  # type: ignore[attr-defined]
+    assert "20 runs failed" in said.err  # type: ignore[attr-defined]
+    assert "Traceback" not in said.err  # type: ignore[attr-defined]
+    assert tables_in(tmp_path / "there") == here
+
+
+@pytest.mark.unit
+def test_an_error_of_the_drivers_leaves_the_cluster_usable(
+    address: str, with_failures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from experiments.files import DiskFault
+    from experiments.journal import Journal
+
+    def refuse(*_: object) -> None:
+        raise DiskFault("cannot be written")
+
+    experiment = load_experiment(str(with_failures))
+    with cluster(address) as engine:
+        with monkeypatch.context() as full:
+            full.setattr(Journal, "append", refuse)
+            with pytest.raises(DiskFault):
+                sweep(experiment, tmp_path / "a", workers=2, open_executor=engine.open_executor, show="none")
+        assert engine.open_executor().submit(abs, -1).result() == 1
+
+
+# --------------------------------------------------------------------------- what is told
+
+
+def refused(address: str, complaint: str) -> str:
+    with pytest.raises(InputError, match=complaint) as caught, cluster(address):
+        pass
+    assert str(caught.value).startswith("--scheduler: ")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nonsense",
+        "",
+        "tcp://",
+        "tcp://127.0.0.1:word",
+        "http://127.0.0.1",
+        "tcp://no such host:1",
+        "\x1b[2J",
+    ],
+)
+def test_an_address_of_nothing_is_told(impatient: None, address: str) -> None:
+    refused(address, r"no scheduler answers at .*expected the address of a Dask scheduler")
+
+
+@pytest.mark.unit
+def test_a_scheduler_that_is_not_there_is_told(impatient: None) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    refused(f"tcp://127.0.0.1:{port}", rf"no scheduler answers at 'tcp://127\.0\.0\.1:{port}'")
+
+
+@pytest.mark.unit
+@pytest.mark.timeout(30)
+def test_somebody_else_who_listens_is_told(impatient: None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        refused(f"tcp://127.0.0.1:{other.getsockname()[1]}", "no scheduler answers")
+
+
+@pytest.mark.unit
+def test_a_scheduler_without_workers_is_told(impatient: None) -> None:
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as local:
+        refused(local.scheduler_address, r"has no worker; expected 1 or more")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("name", "found", "complaint"),
+    [
+        ("simpy", "0.1", r"the worker .* has simpy 0\.1, and this process \d"),
+        ("numpy", None, r"has numpy None, and this process \d"),
+        ("python", "2.7", r"has python 2\.7, and this process 3\."),
+    ],
+)
+def test_a_worker_with_other_versions_is_told(
+    threaded: str, monkeypatch: pytest.MonkeyPatch, name: str, found: str | None, complaint: str
+) -> None:
+    there = {**versions(), name: found}
+    monkeypatch.setattr(distributed.Client, "run", lambda *_: {"tcp://worker:1": there})
+    refused(threaded, complaint)
+
+
+@pytest.mark.unit
+def test_a_worker_that_lacks_rewritelab_is_told(threaded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacks(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'experiments'")
+
+    monkeypatch.setattr(distributed.Client, "run", lacks)
+    refused(threaded, r"cannot run rewritelab \(No module named 'experiments'\)")
+
+
+@pytest.mark.unit
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = builtins.__import__
+
+    def lacking(name: str, *words: object, **more: object) -> object:
+        if name.partition(".")[0] == "distributed":
+            raise ModuleNotFoundError("No module named 'distributed'")
+        return known(name, *words, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", lacking)
+    refused("tcp://127.0.0.1:8786", r"needs the extra dask; expected pip install 'rewritelab\[dask\]'")
+
+
+@pytest.mark.unit
+def test_versions_name_what_numbers_follow_from() -> None:
+    found = versions()
+    assert set(found) == {"python", "rewritelab", "simpy", "numpy"}
+    assert found["python"] == ".".join(map(str, sys.version_info[:3]))

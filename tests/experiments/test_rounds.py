@@ -1,0 +1,273 @@
+"""Sequential replications: they follow from the rows alone, stop where they should on made data, and end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from experiments.experiment import Experiment, ExperimentFile, Sequential, load_experiment
+from experiments.factors import Factor
+from experiments.plan import Plan
+from experiments.rounds import wanted
+from experiments.store import read_runs
+from experiments.sweeping import sweep
+from simulator import InputError
+
+Responses = np.ndarray
+"""Made responses, shape (points, policies, replications)."""
+
+
+def planned(rule: Sequential, policies: tuple[str, ...] = ("a", "b"), points: int = 1) -> Plan:
+    file = ExperimentFile(
+        scenario="s",
+        policies=list(policies),
+        responses=[rule.response],
+        replications=rule,
+        factor=(Factor(name="x", path="x", values=tuple(range(points))),),
+    )
+    return Plan(Experiment("made", Path("made.toml"), file, ("s",), policies))
+
+
+def half_width(**keys: object) -> Sequential:
+    given_keys = {"half_width": 1.0, "baseline": "a", "look_ahead": 5, "first": 10, "step": 5, "cap": 100}
+    return Sequential.model_validate({"response": "turns", **given_keys, **keys})
+
+
+def best(**keys: object) -> Sequential:
+    given_keys = {"rule": "best", "indifference": 1.0, "first": 10, "step": 5, "cap": 300}
+    return Sequential.model_validate({"response": "turns", **given_keys, **keys})
+
+
+def run_out(
+    plan: Plan,
+    rule: Sequential,
+    responses: Responses,
+    order: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """Run round after round until nothing is wanted; return how many replications each point and policy has.
+
+    With `order`, only what it lets through of a round is run: a sweep that is interrupted and taken up again.
+    """
+    finished = np.zeros(plan.size, dtype=bool)
+    values = np.full(plan.size, np.nan)
+    made = responses.reshape(-1)
+    for _ in range(10_000):
+        todo = np.flatnonzero(wanted(plan, rule, finished, values))
+        if not todo.size:
+            return finished.reshape(responses.shape).sum(axis=2)
+        assert not finished[todo].any()
+        done = todo if order is None else order(todo)
+        finished[done] = True
+        values[done] = made[done]
+    pytest.fail("it never ends")
+
+
+def paired_width(first: np.ndarray, second: np.ndarray) -> float:
+    """Half of the 95% interval of scipy's paired test."""
+    interval = stats.ttest_rel(first, second).confidence_interval(0.95)
+    return float(interval.high - interval.low) / 2
+
+
+# ------------------------------------------------------------------------------------ half-widths
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize(("look_ahead", "count"), [(0, 10), (5, 15), (7, 20), (12, 25)])
+def test_constant_differences_stop_after_the_look_ahead(look_ahead: int, count: int) -> None:
+    """First 10, in steps of 5: at the first stage that has the look-ahead behind it."""
+    rule = half_width(look_ahead=look_ahead)
+    plan = planned(rule)
+    noise = np.random.default_rng(1).normal(0, 100, 100)
+    assert run_out(plan, rule, np.stack([noise, noise + 3])[None]).tolist() == [[count, count]]
+
+
+@pytest.mark.theory
+def test_what_cannot_be_told_goes_to_the_cap() -> None:
+    rule = half_width(cap=43)
+    responses = np.random.default_rng(2).normal(0, 1e6, (1, 2, 43))
+    assert run_out(planned(rule), rule, responses).tolist() == [[43, 43]]
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize("seed", range(8))
+def test_it_stops_at_the_first_stage_that_was_narrow_all_along(seed: int) -> None:
+    """By scipy: all look-ahead widths hold where it stops, and at no stage before did all of them."""
+    rule = half_width(half_width=0.6)
+    responses = np.random.default_rng(seed).normal(0, 1, (1, 2, 100))
+    ((count, same),) = run_out(planned(rule), rule, responses).tolist()
+    assert count == same
+    narrow = [paired_width(*responses[0, :, :n]) <= 0.6 for n in range(10, 101)]
+    stages = [n for n in range(15, 101, 5) if all(narrow[n - 5 - 10 : n + 1 - 10])]
+    assert count == stages[0]
+    assert 15 <= count < 100
+
+
+@pytest.mark.unit
+def test_the_widest_difference_counts_and_each_point_stops_alone() -> None:
+    rule = half_width(half_width=0.5)
+    plan = planned(rule, ("a", "b", "c"), points=2)
+    random = np.random.default_rng(3)
+    responses = np.zeros((2, 3, 100))
+    responses[0, 1] = random.normal(0, 1, 100)  # at the first point one of two differences is loose
+    found = run_out(plan, rule, responses)
+    assert found[1].tolist() == [15, 15, 15]
+    assert len(set(found[0].tolist())) == 1
+    count = found[0, 0]
+    assert count > 15
+    assert paired_width(responses[0, 1, :count], responses[0, 0, :count]) <= 0.5
+
+
+@pytest.mark.unit
+def test_one_policy_stops_on_its_mean() -> None:
+    rule = half_width(half_width=0.5, baseline=None)
+    responses = np.random.default_rng(4).normal(7, 1, (1, 1, 100))
+    ((count,),) = run_out(planned(rule, ("a",)), rule, responses).tolist()
+    seen = responses[0, 0, :count]
+    assert 15 < count < 100
+    assert stats.t.ppf(0.975, count - 1) * stats.sem(seen) <= 0.5
+
+
+@pytest.mark.unit
+def test_pairs_that_lack_a_side_do_not_count() -> None:
+    rule = half_width(half_width=0.5)
+    responses = np.zeros((1, 2, 100))
+    responses[0, 1, ::2] = np.nan
+    assert run_out(planned(rule), rule, responses).tolist() == [[15, 15]]
+    responses[0, 1] = np.nan  # a policy that always fails is never known: it goes to the cap, and ends there
+    assert run_out(planned(rule), rule, responses).tolist() == [[100, 100]]
+    assert run_out(planned(rule), rule, np.full((1, 2, 100), np.nan)).tolist() == [[10, 10]]
+
+
+# ------------------------------------------------------------------------------------ the race
+
+
+@pytest.mark.theory
+def test_a_race_without_noise_is_over_after_the_first_stage() -> None:
+    rule = best()
+    level = np.array([3.0, 1.0, 2.0])[None, :, None]
+    responses = np.broadcast_to(level + np.arange(300.0), (1, 3, 300))  # all differences are constant
+    assert run_out(planned(rule, ("a", "b", "c")), rule, responses).tolist() == [[10, 10, 10]]
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_the_race_keeps_the_true_best(better: str) -> None:
+    """Twenty races of four, the best ahead by the indifference: it must last the longest in nearly all."""
+    rule = best(better=better, confidence=0.95)
+    policies = ("a", "b", "c", "d")
+    plan = planned(rule, policies, points=20)
+    random = np.random.default_rng(5)
+    sign = 1 if better == "higher" else -1
+    true = sign * np.array([0.0, 1.0, 0.0, -0.5])
+    common = random.normal(0, 10, (20, 1, 300))
+    found = run_out(plan, rule, true[None, :, None] + common + random.normal(0, 1.5, (20, 4, 300)))
+    won = found[:, 1] == found.max(axis=1)
+    assert won.sum() >= stats.binom.ppf(1e-4, 20, 0.95)
+    assert (found.max(axis=1) < 300).all()  # decided before the cap
+    assert (found[:, 3] < found.max(axis=1)).any()  # the worst falls out early
+
+
+@pytest.mark.unit
+def test_a_rival_that_cannot_run_does_not_race_for_ever() -> None:
+    rule = best(cap=40)
+    responses = np.zeros((1, 3, 40))
+    responses[0, 1] += 5 + np.random.default_rng(6).normal(0, 1, 40)
+    responses[0, 2] = np.nan
+    assert run_out(planned(rule, ("a", "b", "c")), rule, responses).max() <= 40
+    responses[0, 2, :] = 9.0
+    responses[0, 2, 12] = np.nan  # fails once, after the first stage: by then it has fallen out
+    found = run_out(planned(rule, ("a", "b", "c")), rule, responses)
+    assert found[0, 2] == 10
+
+
+# ------------------------------------------------------------------------------------ rows alone
+
+
+@pytest.mark.property
+@given(st.integers(0, 10**6), st.sampled_from([half_width(half_width=0.6, cap=60), best(cap=60)]))
+def test_the_same_runs_whatever_the_order_and_the_interruptions(seed: int, rule: Sequential) -> None:
+    plan = planned(rule, ("a", "b", "c"), points=2)
+    responses = np.random.default_rng(seed).normal(0, 1, (2, 3, 60))
+    responses[np.random.default_rng(seed + 1).random((2, 3, 60)) < 0.02] = np.nan
+    shuffle = np.random.default_rng(seed + 2)
+
+    def some(todo: np.ndarray) -> np.ndarray:
+        """A chunk of what is wanted, in any order, as a killed sweep leaves it."""
+        return shuffle.permutation(todo)[: shuffle.integers(1, todo.size + 1)]
+
+    assert (run_out(plan, rule, responses, some) == run_out(plan, rule, responses)).all()
+
+
+@pytest.mark.unit
+def test_a_sweep_reaches_its_half_width_with_any_workers(small_experiment: Path, tmp_path: Path) -> None:
+    """Of two policies over two horizons, the paired difference of the occupancy at the end."""
+
+    text = small_experiment.read_text()
+    head = text[: text.index("[[factor]]")].replace("constant-arrivals", "rewrite-budget-spiral")
+    head = head.replace('["naive-never-summarised"]', '["naive", "guarded"]')
+    head = head.replace("replications = 15\n", "")
+    head = head.replace('"overflowed"]', '"final_occupancy_pct"]').replace('"net_per_attempt_tokens", ', "")
+    rule = (
+        '[replications]\nresponse = "final_occupancy_pct"\nbaseline = "naive"\nhalf_width = 2.0\n'
+        "first = 4\nstep = 3\nlook_ahead = 2\ncap = 40\n"
+    )
+    horizons = '[[factor]]\nname = "horizon"\npath = "run.horizon"\nvalues = [5, 20]\n'
+    small_experiment.write_text(f'{head}{rule}{horizons}[plot]\nkind = "table"\n')
+    experiment = load_experiment(str(small_experiment))
+    assert sweep(experiment, tmp_path / "one", workers=1, show="none") == 0
+    assert sweep(experiment, tmp_path / "two", workers=2, show="none") == 0
+    runs = read_runs(tmp_path / "one")
+    assert runs.equals(read_runs(tmp_path / "two"))
+    counts = runs.groupby(["point", "policy"]).size().unstack()
+    assert (counts["naive"] == counts["guarded"]).all()
+    for point, group in runs.groupby("point"):
+        wide = group.pivot(index="replication", columns="policy", values="final_occupancy_pct")
+        assert wide.index.tolist() == list(range(counts.loc[point, "naive"]))
+        if len(wide) < 40:
+            assert paired_width(wide["guarded"], wide["naive"]) <= 2.0
+    assert counts["naive"].min() < 40
+
+
+# ------------------------------------------------------------------------------------ faults
+
+RULE = 'response = "turns"\nbaseline = "naive"\nhalf_width = 1\n'
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (RULE.replace("half_width = 1\n", ""), "the rule half-width needs half_width"),
+        (RULE + 'rule = "best"', "the rule best needs indifference"),
+        (RULE + "first = 300", "first is above cap"),
+        (RULE + "first = 1", "replications: first: Input should be greater than or equal to 2"),
+        (RULE.replace('"turns"', '"trns"'), "replications.response: unknown response 'trns'.* mean 'turns'"),
+        (RULE.replace('"naive"', '"nave"'), "replications.baseline: the baseline 'nave' .* mean 'naive'"),
+        (RULE + "half_widt = 2", "replications: half_widt: unknown key; .* mean 'half_width'"),
+        (RULE + 'rule = "bst"', "replications: rule: unknown value 'bst'.* did you mean 'best'"),
+    ],
+)
+def test_faults_of_rules(tmp_path: Path, rule: str, told: str) -> None:
+
+    path = tmp_path / "rule.toml"
+    head = 'scenario = "constant-arrivals"\npolicies = ["naive", "guarded"]\nresponses = ["turns"]\n'
+    path.write_text(f"{head}[replications]\n{rule}\n")
+    with pytest.raises(InputError, match=told) as caught:
+        load_experiment(str(path))
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.unit
+def test_the_best_of_one_policy_needs_no_race(tmp_path: Path) -> None:
+
+    path = tmp_path / "rule.toml"
+    head = 'scenario = "constant-arrivals"\npolicies = ["naive"]\nresponses = ["turns"]\n'
+    path.write_text(f'{head}[replications]\nrule = "best"\nresponse = "turns"\nindifference = 1\n')
+    with pytest.raises(InputError, match="the best of one policy is known"):
+        load_experiment(str(path))
