@@ -5,15 +5,18 @@ Every figure in a sentence stands in a table beside it; nothing is estimated her
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from experiments.analyses import ranking
 from experiments.analyses.boundary import boundary
+from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import PlotTable
 from experiments.pictures import analysis_of
 from experiments.reports import number
 from experiments.results import Results
+from experiments.rounds import half_width
 from experiments.statistics import excludes_zero
 from simulator import InputError
 
@@ -26,11 +29,16 @@ SURE = 0.05
 
 def answers(results: Results) -> list[str]:
     """Return what each picture of an experiment shows, in sentences, and how many runs stand behind it."""
-    said: list[str] = []
+    said: list[str] = list(_precision(results))
+    ranked = False
     for plot in results.experiment.file.pictures:
         tell = TELLING.get(plot.kind)
         if tell is None:
             continue
+        if plot.kind == "ranking" and ranked:  # of further responses only what holds everywhere
+            said.append(ranking.statements(results.runs, results.experiment, plot)[-1])
+            continue
+        ranked = ranked or plot.kind == "ranking"
         try:
             said.extend(tell(results, plot))
         except InputError:  # what cannot be shown says so in its own place
@@ -38,6 +46,23 @@ def answers(results: Results) -> list[str]:
     failed = int(results.runs["failure"].notna().sum())
     said.append(f"{len(results.runs):,} runs, {f'{failed:,}' if failed else 'none'} failed")
     return said
+
+
+def _precision(results: Results) -> Iterator[str]:
+    """Yield where replications ended at the cap before the figure was known as well as was asked."""
+    experiment, rule = results.experiment, results.experiment.file.replications
+    if isinstance(rule, int) or rule.half_width is None:
+        return
+    widths = []
+    for _, group in by_place(results.runs, experiment):
+        wide = worlds(group, rule.response, experiment.policies)
+        widths.append(half_width(experiment, rule, wide.to_numpy().T))
+    missed = [width for width in widths if width > rule.half_width]
+    if missed:
+        yield (
+            f"{len(missed)} of {len(widths)} points came to the cap of {rule.cap} replications with a "
+            f"half-width on {rule.response} above {rule.half_width:g}, the widest {number(max(missed))}"
+        )
 
 
 def _ranking(results: Results, plot: PlotTable) -> Iterator[str]:
@@ -51,6 +76,9 @@ def _phase(results: Results, plot: PlotTable) -> Iterator[str]:
     if plot.line is None:
         return
     steps = boundary(found, results.experiment.factors, plot.line)["steps"].max()
+    if not math.isfinite(steps):
+        yield f"the analytic line {plot.line_label} has no single simulated boundary to lie on"
+        return
     where = "between the two levels" if steps == 0 else f"within {steps:.2g} grid steps of the two levels"
     yield f"the analytic line {plot.line_label} lies {where} where the simulated spiral begins, everywhere"
 
@@ -85,7 +113,7 @@ def _effects(results: Results, plot: PlotTable) -> Iterator[str]:
         return
     most = max(sure, key=lambda row: abs(row["mean"]))
     yield (
-        f"{len(sure)} of {len(own)} effects on {plot.response} are told from 0, the largest that of "
+        f"{len(sure)} of {len(own)} effects on {plot.response} are told from 0, one by one; the largest is "
         f"{most['effect']}: {_interval(most, 'mean')}"
     )
 

@@ -64,7 +64,11 @@ def shown(reference: str, *, resolved: bool) -> str:
         return "".join(
             "".join(c if c.isprintable() or c == "\t" else "?" for c in line) + "\n" for line in lines
         )
-    data = _resolved(reference, word)
+    return toml_text(_resolved(reference, word))
+
+
+def toml_text(data: dict[str, object]) -> str:
+    """Return data as the text of a TOML file."""
     return "\n".join(_toml_lines(data, "")) + "\n"
 
 

@@ -24,6 +24,12 @@ def chosen(plan: Plan, words: Sequence[str]) -> NDArray[np.bool_]:
     asked: dict[str, list[Value]] = {}
     for word in words:
         name, value = _read(plan, word)
+        if name in ("policy", "replication") and not isinstance(plan.experiment.file.replications, int):
+            raise InputError(
+                f"where replications stop by a rule, a {name} alone cannot be run",
+                where="--only",
+                expected="whole points: scenario, point or a factor",
+            )
         asked.setdefault(name, []).append(value)
     meant = np.ones(plan.shape, dtype=bool)
     for name, values in asked.items():
@@ -90,6 +96,7 @@ def _levels(plan: Plan, name: str) -> list[Value]:
 
 def _toml(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}").get("value")
+        read = tomllib.loads(f"value = {text}")
+        return read["value"] if list(read) == ["value"] and "#" not in text else None
     except (ValueError, RecursionError):
         return None

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import platform
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from experiments.identity import versions
 from simulator.errors import InputError, one_line
-from simulator.simulation import version
 
 if TYPE_CHECKING:
     from distributed import Client
 
 SECONDS_TO_ANSWER = 10
 """Wall-clock seconds within which a scheduler, and then its first worker, has to be there."""
-
-PACKAGES = ("rewritelab", "simpy", "numpy")
-"""Distributions whose versions a run's numbers follow from, beside that of Python."""
 
 
 class Cluster(NamedTuple):
@@ -54,11 +50,6 @@ def cluster(address: str) -> Iterator[Cluster]:
     with silence_logging_cmgr(logging.CRITICAL), _connected(address) as client:  # we say what matters
         _require_workers(client, address)
         yield Cluster(lambda: client.get_executor(pure=False), sum(client.nthreads().values()))
-
-
-def versions() -> dict[str, str | None]:
-    """Return the versions that numbers follow from, in this process."""
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def _connected(address: str) -> Client:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
-MOST_PLANNED = 10**8
-"""Runs of a plan, done or not: a driver keeps some thirty bytes of each."""
+MOST_PLANNED = 10**7
+"""Runs of a plan, done or not: a driver keeps some hundred bytes of each."""
 
 OWN_KEYS = ("summary", "source", "question", "plots")
 """Keys that a base does not hand down."""
@@ -212,6 +212,11 @@ class Experiment:
         return [factor.name for factor in self.file.factor]
 
     @property
+    def rivals(self) -> list[str]:
+        """The policies that are no bounds."""
+        return [name for name in self.policies if name not in self.file.bounds]
+
+    @property
     def places(self) -> list[str]:
         """The columns that say where in the experiment a policy was tried."""
         return [*(["scenario"] if len(self.scenarios) > 1 else []), *self.factors]
@@ -297,6 +302,11 @@ def experiment_from(file: ExperimentFile, name: str, path: Path) -> Experiment:
     for moved in paths:
         if paths.count(moved) > 1:
             raise InputError(f"two factors move {moved}", where=f"{where}: factor", expected="distinct paths")
+    for moved in paths:
+        if moved in file.set:
+            raise InputError(
+                f"{moved} is set, and moved by a factor", where=f"{where}: set", expected="either"
+            )
     require_design(file.design, file.factor, where)
     experiment = Experiment(name, path, file, _scenarios(file, where), _policies(file, where))
     _require_rule(experiment)
@@ -359,7 +369,10 @@ def _resolved(
             raise InputError(
                 f"{word!r} is not among them", where=f"{where}, without", nearest=nearest_name(word, found)
             )
-    return tuple(name for name in found if name not in without)
+    left = tuple(name for name in found if name not in without)
+    if not left:
+        raise InputError("none is left", where=f"{where}, without", expected="at least one")
+    return left
 
 
 def _is_pattern(word: str) -> bool:
@@ -374,8 +387,10 @@ def _require_rule(experiment: Experiment) -> None:
         return
     where = f"{experiment.path}: replications"
     require_names([rule.response], experiment.file.responses, f"{where}.response", "response")
-    if rule.rule == "best" and len(experiment.policies) == 1:
-        raise InputError("the best of one policy is known", where=where, expected="2 policies or more")
+    if rule.rule == "best" and len(experiment.rivals) == 1:
+        raise InputError(
+            "the best of one policy is known", where=where, expected="2 policies or more that are no bounds"
+        )
     if (
         rule.rule == "half-width"
         and len(experiment.policies) > 1

@@ -47,18 +47,25 @@ def write_atomically(path: Path, content: bytes | Callable[[Path], object]) -> N
     Parameters
     ----------
     path : Path
-        Its folder is made if it is not there.
+        Its folder is made if it is not there. Where it is a link, what it leads to is written.
     content : bytes or callable
         The bytes, or a function that writes them to the path that it is given (same suffix as `path`).
 
     Raises
     ------
     InputError
-        If the path cannot be written; nothing is left behind.
+        If the path cannot be written, or is a folder, a device or a pipe; nothing is left behind.
     """
     path = Path(path)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
     with writing(path):
+        if path.exists() and not path.is_file():
+            raise InputError(
+                "cannot be written (it is there, and is no file)",
+                where=str(path),
+                expected="the path of a file",
+            )
+        path = Path(os.path.realpath(path))
+        temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             if isinstance(content, bytes):

@@ -1,8 +1,8 @@
 """What names a sweep: all that its rows follow from, and nothing that only tells of them.
 
 That is the version, scenarios, policies, factors, design, replications and responses as the file has them,
-and what scenarios and policies mean, told by digests; a policy of a user's own is told by the text of its
-module. Two identities that differ can say where.
+and what scenarios and policies mean, told by digests; classes of a user's own in a policy are told by the
+text of their modules too. Two identities that differ can say where.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import partial
+from pathlib import PurePath
 from typing import Literal
+
+import numpy as np
 
 from experiments.experiment import Experiment, Point
 from experiments.factors import Value
 from policies import load_policy
 from scenarios import load_scenario
 from simulator import InputError
+from simulator.errors import told
 from simulator.simulation import version
 
 TELLING_ONLY = frozenset(
@@ -34,7 +39,6 @@ TELLING_ONLY = frozenset(
         "intervals",
         "quantiles",
         "time_limit_seconds",
-        "bounds",
     }
 )
 """Keys of an experiment file that its rows do not follow from."""
@@ -48,7 +52,7 @@ Identity = dict[str, object]
 
 
 def identity_of(experiment: Experiment) -> Identity:
-    """Return what names a sweep: `version`, `file`, and digests of `scenarios` and `policies` by reference.
+    """Return what names a sweep: `versions`, `file`, and digests of `scenarios` and `policies` by reference.
 
     Raises InputError where a scenario, a policy or a level of one cannot be built at any point that is tried:
     before the first run. Levels that go alone and not together are failed runs.
@@ -56,7 +60,7 @@ def identity_of(experiment: Experiment) -> Identity:
     try:
         points = list(points_to_try(experiment))
         return {
-            "version": version(),
+            "versions": versions(),
             "file": {
                 key: value
                 for key, value in experiment.file.model_dump(mode="json").items()
@@ -73,6 +77,15 @@ def identity_of(experiment: Experiment) -> Identity:
         }
     except InputError as fault:
         raise InputError(f"{fault}", where=str(experiment.path)) from fault
+
+
+PACKAGES = ("rewritelab", "simpy", "numpy", "scipy")
+"""Distributions whose versions rows follow from, beside that of Python: scipy makes the points of designs."""
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions that rows follow from, in this process."""
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def digest_of(identity: Identity) -> str:
@@ -136,10 +149,25 @@ def _scenario_form(reference: str, overrides: dict[str, object]) -> object:
 
 
 def _policy_form(reference: str, overrides: dict[str, object]) -> object:
-    policy = load_policy(reference, overrides)
-    parts = getattr(policy, "parts", None)
-    told = None if parts is not None else [type(policy).__qualname__, _source_of(type(policy))]
-    return [plain_form([policy.terms, parts]), told]
+    """Return what a policy is, its terms and its parts, and the texts of the modules that others wrote."""
+    modules: set[str] = set()
+    try:
+        policy = load_policy(reference, overrides)
+        form = _form([type(policy), policy.terms, getattr(policy, "parts", None)], modules)
+    except InputError:
+        raise
+    except Exception as fault:  # a property may raise anything, and what holds itself has no end
+        raise InputError(
+            f"its terms and parts cannot be told: {told(fault)}",
+            where=reference,
+            expected="plain values and objects with attributes",
+        ) from fault
+    theirs = sorted(name for name in modules if name.partition(".")[0] not in OURS)
+    return [form, [[name, _source_of(name)] for name in theirs]]
+
+
+OURS = frozenset({"simulator", "policies"}) | sys.stdlib_module_names
+"""Packages whose texts follow from the versions."""
 
 
 def _built(
@@ -183,33 +211,54 @@ def _digest(forms: list[object]) -> str:
 def plain_form(value: object) -> object:
     """Return a value as JSON could hold it, the same in every process.
 
-    Sets are sorted, objects are told by their class and attributes, and nothing by its address.
+    Sets are sorted, arrays are lists, objects are told by their class and attributes, functions by name, and
+    nothing by its address. Raises TypeError for an object that shows no attributes.
 
     >>> plain_form(frozenset({"b", "a"})), plain_form((1, 2.5))
     (['a', 'b'], [1, 2.5])
     """
+    return _form(value, set())
+
+
+def _form(value: object, modules: set[str]) -> object:
+    """Return the plain form, and add the modules of the classes and functions that are met."""
     if isinstance(value, Enum):
-        return plain_form(value.value)
+        return _form(value.value, modules)
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _form(value.tolist(), modules)
     if isinstance(value, Mapping):
-        return [[plain_form(key), plain_form(inner)] for key, inner in value.items()]
-    if isinstance(value, list | tuple):
-        return [plain_form(inner) for inner in value]
+        return [[_form(key, modules), _form(inner, modules)] for key, inner in value.items()]
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return [_form(inner, modules) for inner in value]
     if isinstance(value, set | frozenset):
-        return sorted((plain_form(inner) for inner in value), key=json.dumps)
-    if isinstance(value, type) or callable(value):
-        return f"{value.__module__}.{getattr(value, '__qualname__', '')}"
+        return sorted((_form(inner, modules) for inner in value), key=json.dumps)
+    if isinstance(value, type) or hasattr(value, "__qualname__"):
+        family = value.__mro__ if isinstance(value, type) else [value]
+        modules.update(f"{getattr(one, '__module__', None)}" for one in family)
+        return f"{getattr(value, '__module__', None)}.{value.__qualname__}"  # a method of C has no module
+    return [_form(type(value), modules), _form(_attributes(value), modules)]
+
+
+def _attributes(value: object) -> object:
+    """Return what an object is made of: its fields, or what its slots and its `__dict__` hold."""
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
     if dataclasses.is_dataclass(value):
-        inner = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    else:
-        inner = dict(getattr(value, "__dict__", {}))
-    return [type(value).__qualname__, plain_form(inner)]
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return list(value)
+    if not (hasattr(value, "__dict__") or hasattr(value, "__slots__")):
+        raise TypeError(f"a {type(value).__qualname__} has no attributes to tell it by, got {value!r}")
+    return object.__getstate__(value)
 
 
-def _source_of(kind: type) -> str:
-    """Return the text of the module that a class stands in, or nothing where there is none."""
+def _source_of(module: str) -> str:
+    """Return the text of a module, or nothing where there is none."""
     try:
-        return inspect.getsource(sys.modules[kind.__module__])
+        return inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError):
         return ""

@@ -2,7 +2,8 @@
 
 A process appends whole lines and flushes them to the disk at the end of a chunk; nobody else writes to its
 file. What a killed process, or a full disk, has torn is the last line of a file: it is left out, with a
-note, and its run is run again. A line is JSON: the run's number and its rows, by table.
+note, and its run is run again, as is what anything else has changed: a line is JSON, the checksum of what
+it says and what it says, the run's number and its rows by table.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -85,7 +87,7 @@ PREFIX, SUFFIX = "by-", ".jsonl"
 
 def journals_in(folder: Path) -> list[Path]:
     """Return the files of a journal, sorted."""
-    return sorted(folder.glob(f"{PREFIX}*{SUFFIX}"))
+    return sorted(path for path in folder.glob(f"{PREFIX}*{SUFFIX}") if path.is_file())
 
 
 def is_of_another(path: Path, digest: str) -> bool:
@@ -118,7 +120,7 @@ def lines_of(path: Path, digest: str, *, notes: bool = False) -> Iterator[Line]:
 def read_at(file: IO[bytes], offset: int) -> tuple[int, Tables]:
     """Return the run and the rows of the line at an offset."""
     file.seek(offset)
-    run, tables = json.loads(file.readline())
+    _, (run, tables) = json.loads(file.readline())
     return run, tables
 
 
@@ -127,22 +129,30 @@ def _header(digest: str) -> dict[str, str]:
 
 
 def _line(value: object) -> bytes:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text.encode(errors="replace") + b"\n"  # a half of a surrogate pair, which no table can hold
+    words = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = words.encode(errors="replace")  # a half of a surrogate pair, which no table can hold
+    return b"[%d,%b]\n" % (zlib.crc32(text), text)
 
 
 def _read(line: bytes) -> object:
     """Return what a line says, or None where it is torn."""
-    if not line.endswith(b"\n"):
+    checksum, _, rest = line.partition(b",")
+    text = rest.removesuffix(b"]\n")
+    if text == rest or checksum != b"[%d" % zlib.crc32(text):
         return None
     try:
-        read = json.loads(line)
-    except ValueError:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    if isinstance(read, list):
-        whole = list(map(type, read)) == [int, dict]
-        return read if whole and "failures" in read[1] else None
-    return read if isinstance(read, dict) else None
+    return read if isinstance(read, dict) or _is_of_a_run(read) else None
+
+
+def _is_of_a_run(read: object) -> bool:
+    """Return whether it is a number and tables, one row of the runs and a list of failures among them."""
+    match read:
+        case [int(), {"runs": [[*_]], "failures": [*_]}]:
+            return not isinstance(read[0], bool)
+    return False
 
 
 def _note(path: Path, what: str) -> None:

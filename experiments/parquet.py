@@ -1,7 +1,8 @@
 """Tables in Parquet: written group by group, read row by row, their bytes a function of their rows alone.
 
 Rows are sequences that begin with the number of their run, and are sorted by it; columns are declared with
-their types. pyarrow is imported where the first file is touched.
+their types. A file holds the digest of its sweep and a checksum a page, and is read with both. pyarrow is
+imported where the first file is touched.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class SortedRows:
 class TableWriter:
     """One table on its way into its Parquet file; a context manager that leaves nothing half-written."""
 
-    def __init__(self, folder: Path, name: str, columns: Columns) -> None:
-        self.path = folder / f"{name}.parquet"
+    def __init__(self, folder: Path, name: str, columns: Columns, digest: str) -> None:
+        self.path, self.digest = folder / f"{name}.parquet", digest
         self.temporary = folder / f"{TEMPORARY}{os.getpid()}-{name}.parquet"
         self.columns = columns
         self.rows: list[Sequence[Scalar]] = []
@@ -61,7 +62,8 @@ class TableWriter:
     def __enter__(self) -> Self:
         import pyarrow.parquet as pq
 
-        self.writer = pq.ParquetWriter(self.temporary, _schema(self.columns), compression="zstd")
+        schema = _schema(self.columns).with_metadata({SWEEP: self.digest})
+        self.writer = pq.ParquetWriter(self.temporary, schema, compression="zstd", write_page_checksum=True)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -96,13 +98,44 @@ class TableWriter:
         self.writer.write_table(table_of(rows, self.columns, where=self.path.name))
 
 
-def rows_of(path: Path, columns: Columns) -> Iterator[Sequence[Scalar]]:
-    """Yield the rows of a table's file, none where it is not there."""
+SWEEP = "sweep"
+"""Under this word a file keeps the digest of its sweep."""
+
+
+def open_table(path: Path, columns: Columns, digest: str) -> pq.ParquetFile:
+    """Return a table's file, whose pages are checked as they are read.
+
+    Raises FileNotFoundError, and InputError where it is of another sweep, has other columns or is no table.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        for batch in pq.ParquetFile(path).iter_batches(ROWS_A_GROUP, columns=[RUN, *columns]):
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        schema = file.schema_arrow
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+    if (schema.metadata or {}).get(SWEEP.encode()) != digest.encode():
+        raise InputError(
+            "belongs to another sweep", where=str(path), expected="its own table; sweep with --fresh"
+        )
+    if not schema.equals(_schema(columns)):
+        raise InputError(
+            f"has the columns {', '.join(schema.names)}",
+            where=str(path),
+            expected=f"{', '.join([RUN, *columns])}; sweep with --fresh",
+        )
+    return file
+
+
+def rows_of(path: Path, columns: Columns, digest: str) -> Iterator[Sequence[Scalar]]:
+    """Yield the rows of a table's file, none where it is not there."""
+    import pyarrow as pa
+
+    try:
+        for batch in open_table(path, columns, digest).iter_batches(ROWS_A_GROUP):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
     except FileNotFoundError:
         return
@@ -110,13 +143,12 @@ def rows_of(path: Path, columns: Columns) -> Iterator[Sequence[Scalar]]:
         raise unreadable(path, error) from error
 
 
-def whole_table(path: Path) -> pd.DataFrame:
+def whole_table(path: Path, columns: Columns, digest: str) -> pd.DataFrame:
     """Return a whole table."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        frame: pd.DataFrame = pq.ParquetFile(path).read().to_pandas()
+        frame: pd.DataFrame = open_table(path, columns, digest).read().to_pandas()
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
     return frame

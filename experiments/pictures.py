@@ -103,9 +103,14 @@ def _plain(results: Results, kind: str) -> PlotTable:
 
 
 def analysis_of(results: Results, plot: PlotTable) -> pd.DataFrame | None:
-    """Return the table that a picture shows, or None where that is the table of means."""
+    """Return the table that a picture shows, made once, or None where that is the table of means."""
     make = PICTURES[plot.kind].analysis
-    return None if make is None else make(results, plot)
+    if make is None:
+        return None
+    key = plot.model_dump_json()
+    if key not in results.analyses:
+        results.analyses[key] = make(results, plot)
+    return results.analyses[key]
 
 
 def draw(results: Results, plot: PlotTable) -> Figure:
@@ -171,6 +176,12 @@ def _refusals(results: Results, _plot: PlotTable) -> pd.DataFrame:
 # --------------------------------------------------------------------------- figures
 
 
+def _shown(results: Results, plot: PlotTable) -> pd.DataFrame:
+    table = analysis_of(results, plot)
+    assert table is not None
+    return table
+
+
 def _draw_response(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
@@ -200,7 +211,7 @@ def _draw_phase(results: Results, plot: PlotTable) -> Figure:
     intercept, slope = plot.line or (0.0, 0.0)
     across, along = results.experiment.factors
     return plots.phase_diagram(
-        _regimes(results, plot),
+        _shown(results, plot),
         across,
         along,
         analytic=(lambda x: intercept + slope * x) if plot.line else None,
@@ -235,7 +246,7 @@ def _draw_differences(results: Results, plot: PlotTable) -> Figure:
 
     labels = titled(results)
     return plots.difference_table(
-        _differences(results, plot),
+        _shown(results, plot),
         baseline=str(plot.baseline),
         replications=results.experiment.file.cap,
         labels=labels,
@@ -247,7 +258,7 @@ def _draw_effects(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
     return plots.effect_forest(
-        _effects(results, plot),
+        _shown(results, plot),
         str(plot.response),
         replications=results.experiment.file.cap,
         labels=titled(results),
@@ -264,7 +275,9 @@ def _draw_interactions(results: Results, plot: PlotTable) -> Figure:
 def _draw_comparison(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _named_by_place(_comparison(results, plot))
+    table = _shown(results, plot)
+    if table["place"].nunique() > 1:
+        table = table.assign(policy=table["policy"] + ", " + table["place"])
     return plots.difference_forest(
         table, str(plot.baseline), str(plot.response), better=plot.better, labels=titled(results)
     )
@@ -273,27 +286,27 @@ def _draw_comparison(results: Results, plot: PlotTable) -> Figure:
 def _draw_ranking(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _ranking(results, plot).rename(columns={"place": "scenario"})
+    table = _shown(results, plot).rename(columns={"place": "scenario"})
     return plots.ranking_chart(table, str(plot.response), better=plot.better, labels=titled(results))
 
 
 def _draw_pareto(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _named_by_place(_tradeoff(results, plot))
+    table = _named_by_place(_shown(results, plot))
     return plots.pareto_front(table, str(plot.x), str(plot.y), labels=titled(results))
 
 
 def _draw_survival(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    return plots.survival_curves(_survival(results, plot))
+    return plots.survival_curves(_shown(results, plot))
 
 
 def _draw_sensitivity(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table, labels = _sensitivity(results, plot), titled(results)
+    table, labels = _shown(results, plot), titled(results)
     if "first" in table.columns:
         return plots.sensitivity_bars(table, labels=labels)
     return plots.morris_plane(table, response=str(plot.response), labels=labels)
@@ -302,13 +315,13 @@ def _draw_sensitivity(results: Results, plot: PlotTable) -> Figure:
 def _draw_tornado(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    return plots.tornado(_swings(results, plot), str(plot.response), labels=titled(results))
+    return plots.tornado(_shown(results, plot), str(plot.response), labels=titled(results))
 
 
 def _draw_rejection(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _named_by_place(_refusals(results, plot))
+    table = _named_by_place(_shown(results, plot))
     return plots.rejection_against_net(table, net_label="Net of an attempt (tokens)")
 
 

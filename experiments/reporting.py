@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from experiments.analyses import histories
 from experiments.answers import answers
+from experiments.catalogues import toml_text
 from experiments.experiment import Experiment, PlotTable, Sequential
-from experiments.factors import Factor
+from experiments.factors import SPACE_FILLING, Factor
 from experiments.pictures import analysis_of, draw
 from experiments.plan import Coordinates, Plan
 from experiments.report.page import Column, FigurePart, ReportPage, TablePart, ViewedRun
@@ -44,7 +45,7 @@ TABLE_WORDS = {
         "variance of a difference between independent worlds over that in the same worlds: "
         "how many times the replications the pairing is worth",
     ),
-    "p": ("", "p value of Student's paired test that there is no difference"),
+    "p": ("", "p value that there is no difference: Student's paired test, or McNemar's of a yes or no"),
     "adjusted_p": ("", "p value by Holm over all rows of the table"),
     "rank": ("", "by mean, 1 being best; bounds have none"),
     "best": ("", "may be the best: it is one of these with 95% confidence, by place"),
@@ -54,13 +55,16 @@ TABLE_WORDS = {
     "lead_high": ("", "upper end of the simultaneous 95% interval of the lead"),
     "worlds": ("worlds", "in which all ranked policies have the response"),
     "place": ("", "scenario and levels of the factors"),
-    "front": ("", "on the Pareto front: no other row is as low on both and lower on one"),
+    "front": ("", "on the Pareto front of the estimates: no other row is as low on both and lower on one"),
     "order": ("", "factors in the effect"),
     "effect": ("", "change of the mean response from the first level to the second; x means interaction"),
     "time": ("turns", "end of a step of the curve"),
-    "survival": ("share", "runs that last longer (Kaplan-Meier, censored at the horizon)"),
+    "survival": (
+        "share",
+        "runs that last longer (Kaplan-Meier; overflow, death, halting are ends)",
+    ),
     "at_risk": ("runs", "still going just before that time"),
-    "censored": ("runs", "last seen at that time, still going"),
+    "censored": ("runs", "last seen at that time, still going or complete"),
     "first": (
         "share",
         "of the response's variance that fixing the factor alone would take away; near 0, it may be below",
@@ -109,6 +113,7 @@ def page_of(results: Results, *, worlds: int = 1) -> ReportPage:
         failures=_failures(results),
         manifest=_manifest(results),
         commands=tuple(_commands(results)),
+        file=toml_text(file.model_dump(mode="json", exclude_none=True, exclude_defaults=True)),
         glossary=tuple((name, definition_of(name)[1]) for name in file.responses),
         runs=tuple(_runs(results, worlds)),
     )
@@ -121,7 +126,8 @@ def _design(results: Results) -> Iterator[tuple[str, str]]:
     if file.bounds:
         yield "bounds", ", ".join(file.bounds)
     if experiment.factors:
-        yield "design", f"{file.design.kind}, {experiment.size:,} points"
+        seeded = f", seed {file.design.seed}" if file.design.kind in SPACE_FILLING else ""
+        yield "design", f"{file.design.kind}, {experiment.size:,} points{seeded}"
     for factor in file.factor:
         yield f"factor {factor.titled}", _levels(factor)
     if file.set:
@@ -228,7 +234,7 @@ def _manifest(results: Results) -> dict[str, object]:
     sessions = [
         {key: session.get(key) for key in ("started", "ended", "command")} for session in manifest["sessions"]
     ]
-    identity = {key: manifest["identity"][key] for key in ("version", "scenarios", "policies")}
+    identity = {key: manifest["identity"][key] for key in ("versions", "scenarios", "policies")}
     return {"digest": manifest["digest"], **identity, "sessions": dict(enumerate(sessions, 1))}
 
 

@@ -220,7 +220,7 @@ def sweep_table(
     places = [name for name in means.columns if name not in ("mean", "low", "high", "n", "failed")]
     shown = _table("", *places, "mean", "95% interval", "runs")
     for row in means.head(MOST_ROWS).to_dict("records"):
-        bounds = f"{number(row['low'])} to {number(row['high'])}"
+        bounds = f"{number(row['low'])} to {number(row['high'])}" if row["n"] else "none"
         _add_row(shown, *(number(row[name]) for name in places), number(row["mean"]), bounds, str(row["n"]))
     parts = [_rendered(shown), _left_out(means)]
     if analysis is not None and kind in ("differences", "effects"):

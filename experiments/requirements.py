@@ -95,7 +95,7 @@ NEEDS: dict[str, Needs] = {
         shown=("x", "y"),
     ),
     "survival": Needs(
-        "Share of runs that have not overflowed, by turn (Kaplan-Meier, 95% bands)",
+        "Share of runs that have not overflowed, died or halted, by turn (Kaplan-Meier, 95% bands)",
         one_scenario=False,
         shown=(),
         responses=("turns",),

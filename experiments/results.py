@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,8 @@ class Results:
 
     folder: Path
     experiment: Experiment
+    analyses: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    """Tables of pictures that have been made, by what they show."""
 
     @cached_property
     def runs(self) -> pd.DataFrame:

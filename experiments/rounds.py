@@ -9,13 +9,14 @@ Modeling and Analysis, 5th edition, section 9.4.1) with the look-ahead of Hoad, 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Sequential
+from experiments.experiment import Experiment, Sequential
 from experiments.plan import Plan
-from experiments.statistics import kim_nelson, mean_interval, paired_difference
+from experiments.statistics import Race, kim_nelson, mean_interval, paired_difference
 
 FEWEST = 2
 """Values below which nothing is known of a width."""
@@ -33,48 +34,53 @@ def wanted(
     finished, values : numpy.ndarray, shape (runs,)
         Which runs are done, and their response, NaN where a run failed or has none.
     """
-    policies = list(plan.experiment.policies)
-    shape = (-1, len(policies), plan.replications)
+    shape = (-1, len(plan.experiment.policies), plan.replications)
     done, seen = finished.reshape(shape), values.reshape(shape)
     needed = np.zeros(done.shape, dtype=bool)
     for point, lacking in enumerate(needed):
-        for count, running in _stages(rule, policies, seen[point]):
+        for count, running in _stages(plan.experiment, rule, seen[point]):
             lacking[running, :count] = ~done[point][running, :count]
             if lacking.any():
                 break
     return needed.reshape(-1)
 
 
-def _stages(rule: Sequential, policies: list[str], seen: NDArray[np.float64]) -> list[tuple[int, list[int]]]:
+def _stages(
+    experiment: Experiment, rule: Sequential, seen: NDArray[np.float64]
+) -> list[tuple[int, list[int]]]:
     """Return how many replications each stage of a point has, and for which policies, until it stops."""
     stages = []
-    running = list(range(len(policies)))
+    running = list(range(len(experiment.policies)))
     count = rule.first
     while running:
         stages.append((count, running))
         if count >= rule.cap or np.isnan(seen[running, :count]).all():
             break
-        running = _running(rule, policies, seen[:, :count], running)
+        running = _running(experiment, rule, seen[:, :count], running)
         count = min(count + rule.step, rule.cap)
     return stages
 
 
 def _running(
-    rule: Sequential, policies: list[str], seen: NDArray[np.float64], running: list[int]
+    experiment: Experiment, rule: Sequential, seen: NDArray[np.float64], running: list[int]
 ) -> list[int]:
     """Return the policies that go on after so many replications."""
     if rule.rule == "best":
-        return _still_racing(rule, policies, seen, running)
+        return _still_racing(experiment, rule, seen, running)
     count = seen.shape[1]
     if count < rule.first + rule.look_ahead:  # the first replications are no look ahead
         return running
     counts = range(count - rule.look_ahead, count + 1)
-    precise = all(_half_width(rule, policies, seen[:, :count]) <= (rule.half_width or 0) for count in counts)
+    precise = all(half_width(experiment, rule, seen[:, :count]) <= (rule.half_width or 0) for count in counts)
     return [] if precise else running
 
 
-def _half_width(rule: Sequential, policies: list[str], seen: NDArray[np.float64]) -> float:
-    """Return the widest half-width of a difference to the baseline; of one policy, of its mean."""
+def half_width(experiment: Experiment, rule: Sequential, seen: NDArray[np.float64]) -> float:
+    """Return the widest half-width of a difference to the baseline; of one policy, of its mean.
+
+    `seen` holds the responses of one point, shape (policies, replications), NaN where there is none.
+    """
+    policies = list(experiment.policies)
     if len(policies) == 1:
         values = seen[0][~np.isnan(seen[0])]
         return mean_interval(values).half_width if values.size >= FEWEST else math.inf
@@ -90,21 +96,35 @@ def _half_width(rule: Sequential, policies: list[str], seen: NDArray[np.float64]
 
 
 def _still_racing(
-    rule: Sequential, policies: list[str], seen: NDArray[np.float64], running: list[int]
+    experiment: Experiment, rule: Sequential, seen: NDArray[np.float64], running: list[int]
 ) -> list[int]:
-    """Return who is still in; a policy without a response in a world has no place in the race."""
-    columns = {}
-    for place, name in enumerate(policies):
-        missing = np.flatnonzero(np.isnan(seen[place]))
-        columns[name] = seen[place][: missing[0]] if missing.size else seen[place]
-    if any(column.size < rule.first for column in columns.values()):
+    """Return who goes on: the rivals that are still in, and with them all bounds; none once one has won."""
+    policies = list(experiment.policies)
+    rows = {name: seen[place] for place, name in enumerate(policies)}
+    found = race(experiment, rule, rows)
+    if found is None:
         return running
+    if len(found.remaining) == 1:
+        return []
+    return [policies.index(name) for name in policies if name in (*found.remaining, *experiment.file.bounds)]
+
+
+def race(experiment: Experiment, rule: Sequential, columns: Mapping[str, NDArray[np.float64]]) -> Race | None:
+    """Return how far the race of an experiment's rivals has come, or None before its first stage is full.
+
+    `columns` hold the responses of each policy by replication; a column counts up to its first NaN.
+    """
+    rivals = {}
+    for name in experiment.rivals:
+        missing = np.flatnonzero(np.isnan(columns[name]))
+        rivals[name] = columns[name][: missing[0]] if missing.size else columns[name]
+    if any(column.size < rule.first for column in rivals.values()):
+        return None
     assert rule.indifference is not None
-    race = kim_nelson(
-        columns,
+    return kim_nelson(
+        rivals,
         first=rule.first,
         indifference=rule.indifference,
         confidence=rule.confidence,
         larger_is_better=rule.better == "higher",
     )
-    return [policies.index(name) for name in race.remaining] if len(race.remaining) > 1 else []

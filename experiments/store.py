@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -28,6 +28,7 @@ from experiments.parquet import (
     Columns,
     SortedRows,
     TableWriter,
+    open_table,
     rows_of,
     table_of,
     unreadable,
@@ -38,11 +39,14 @@ from simulator.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "rewritelab sweep 2"
+FORMAT = "rewritelab sweep 3"
 """First line of every manifest of ours; a new number when older folders can no longer be resumed."""
 
 RUNS, FAILURES = "runs", "failures"
 """The table with one row a run, and that of the runs that failed."""
+
+LARGEST_SWEEP = 10**9
+"""Runs of a sweep at most; a manifest that says more is damaged."""
 
 FAILED = "failed_stage"
 """The column of the runs that is None where a run did not fail."""
@@ -73,7 +77,7 @@ class SweepStore:
     ------
     InputError
         On entering: the folder cannot be written, is held by another driver, holds another sweep or
-        something that is none. Nothing has been changed then.
+        something that is none, or tables that are not all there and its own. Nothing has been changed then.
     """
 
     def __init__(
@@ -133,6 +137,7 @@ class SweepStore:
             )
         if found is not None and not self.fresh:
             _require_identity(found, self.identity, self.folder)
+            _require_tables(self.folder, self.tables, self.digest)
         return found
 
     def _prepare(self, found: Mapping[str, Any]) -> None:
@@ -172,7 +177,7 @@ class SweepStore:
 
     def finished(self, *, failed_too: bool = True, notes: bool = False) -> NDArray[np.bool_]:
         """Return, run by run, whether it is done; `notes` says on stderr which torn lines are left out."""
-        found = _Found(self.folder, self.digest, self.size, notes=notes)
+        found = _Found(self.folder, self.tables[RUNS], self.digest, self.size, notes=notes)
         done: NDArray[np.bool_] = found.source != NOWHERE
         return done if failed_too else done & ~found.failed
 
@@ -180,7 +185,7 @@ class SweepStore:
         """Return a response of all runs so far by their number; NaN where there is none."""
         at = list(self.tables[RUNS]).index(response) + 1
         values = np.full(self.size, np.nan)
-        for run, tables in _records(self.folder, self.digest, self.size, {RUNS: self.tables[RUNS]}):
+        for run, tables in _records(self.folder, self.tables, self.digest, self.size, [RUNS]):
             (row,) = tables[RUNS]
             if row[at] is not None:
                 values[run] = row[at]
@@ -199,10 +204,10 @@ class SweepStore:
             return
         with contextlib.ExitStack() as open_files, writing(self.folder):
             writers = {
-                name: open_files.enter_context(TableWriter(self.folder, name, columns))
+                name: open_files.enter_context(TableWriter(self.folder, name, columns, self.digest))
                 for name, columns in self.tables.items()
             }
-            for _, tables in _records(self.folder, self.digest, self.size, self.tables):
+            for _, tables in _records(self.folder, self.tables, self.digest, self.size, [*self.tables]):
                 for name, writer in writers.items():
                     writer.add(tables.get(name, ()))
             for writer in writers.values():
@@ -221,7 +226,9 @@ def finished_in(folder: Path, identity: Identity, size: int) -> NDArray[np.bool_
     if found is None:
         return np.zeros(size, dtype=bool)
     _require_identity(found, identity, folder)
-    done: NDArray[np.bool_] = _Found(folder, found["digest"], size).source != NOWHERE
+    tables = _tables_of(found)
+    _require_tables(folder, tables, found["digest"])
+    done: NDArray[np.bool_] = _Found(folder, tables[RUNS], found["digest"], size).source != NOWHERE
     return done
 
 
@@ -236,6 +243,20 @@ def _require_identity(found: Mapping[str, Any], identity: Identity, folder: Path
         )
 
 
+def _require_tables(folder: Path, tables: Mapping[str, Columns], digest: str) -> None:
+    """Raise InputError where there is a table of the runs and not each other one, whole and of this sweep."""
+    if not (folder / f"{RUNS}.parquet").exists():
+        return
+    for name, columns in tables.items():
+        path = folder / f"{name}.parquet"
+        try:
+            open_table(path, columns, digest)
+        except FileNotFoundError as error:
+            raise InputError(
+                "is missing", where=str(path), expected=f"a table beside {RUNS}.parquet; sweep with --fresh"
+            ) from error
+
+
 # --------------------------------------------------------------------------- what is there
 
 
@@ -248,11 +269,13 @@ class _Found:
     Of several lines of a run, the first that did not fail counts, else the first.
     """
 
-    def __init__(self, folder: Path, digest: str, size: int, *, notes: bool = False) -> None:
+    def __init__(
+        self, folder: Path, columns: Columns, digest: str, size: int, *, notes: bool = False
+    ) -> None:
         self.source = np.full(size, NOWHERE, dtype=np.int32)
         self.offset = np.zeros(size, dtype=np.int64)
         self.failed = np.zeros(size, dtype=bool)
-        runs, failed = _finished(folder / f"{RUNS}.parquet", size)
+        runs, failed = _finished(folder / f"{RUNS}.parquet", columns, digest, size)
         self.source[runs] = IN_TABLE  # that of the failures may be newer
         self.failed[runs] = failed
         self.files = journals_in(folder / JOURNAL)
@@ -267,14 +290,12 @@ class _Found:
 
 
 def _records(
-    folder: Path, digest: str, size: int, tables: Mapping[str, Columns]
+    folder: Path, tables: Mapping[str, Columns], digest: str, size: int, names: Sequence[str]
 ) -> Iterator[tuple[int, Tables]]:
-    """Yield run after run with its rows, each once, whatever table or journal it stands in."""
-    found = _Found(folder, digest, size)
+    """Yield run after run with its rows of the named tables, each once, wherever it stands."""
+    found = _Found(folder, tables[RUNS], digest, size)
     with contextlib.ExitStack() as open_files:
-        old = {
-            name: SortedRows(rows_of(folder / f"{name}.parquet", columns)) for name, columns in tables.items()
-        }
+        old = {name: SortedRows(rows_of(folder / f"{name}.parquet", tables[name], digest)) for name in names}
         files = {
             number: open_files.enter_context(found.files[number].open("rb"))
             for number in np.unique(found.source[found.source >= 0]).tolist()
@@ -286,7 +307,7 @@ def _records(
                 yield run, stored
             else:
                 _, written = read_at(files[source], int(found.offset[run]))
-                yield run, {name: [[run, *row] for row in written.get(name, ())] for name in tables}
+                yield run, {name: [[run, *row] for row in written.get(name, ())] for name in names}
 
 
 # --------------------------------------------------------------------------- reading
@@ -305,16 +326,20 @@ def read_table(folder: Path, name: str = RUNS) -> pd.DataFrame:
         raise InputError(
             f"has no table {name!r}", where=str(folder), expected=f"one of {', '.join(manifest['tables'])}"
         )
-    kinds = {"int": int, "float": float, "str": str, "bool": bool}
-    columns = {column: kinds[kind] for column, kind in manifest["tables"][name].items()}
-    if not journals_in(Path(folder) / JOURNAL) and (path := Path(folder, f"{name}.parquet")).exists():
-        return whole_table(path)
-    rows = [
-        row
-        for _, tables in _records(Path(folder), manifest["digest"], manifest["size"], {name: columns})
-        for row in tables[name]
-    ]
-    frame: pd.DataFrame = table_of(rows, columns, where=f"{folder}/{name}").to_pandas()
+    try:
+        return _read(Path(folder), manifest, name)
+    except FileNotFoundError:  # a sweep that goes on has just put its journal into tables
+        return _read(Path(folder), manifest, name)
+
+
+def _read(folder: Path, manifest: Mapping[str, Any], name: str) -> pd.DataFrame:
+    path, tables, digest = folder / f"{name}.parquet", _tables_of(manifest), manifest["digest"]
+    _require_tables(folder, {name: tables[name]}, digest)
+    if not journals_in(folder / JOURNAL) and path.exists():
+        return whole_table(path, tables[name], digest)
+    found = _records(folder, tables, digest, manifest["size"], [name])
+    rows = [row for _, written in found for row in written[name]]
+    frame: pd.DataFrame = table_of(rows, tables[name], where=f"{folder}/{name}").to_pandas()
     return frame
 
 
@@ -342,6 +367,42 @@ MANIFEST, JOURNAL = "manifest.json", "journal"
 WHOLE = {"digest": str, "size": int, "tables": dict, "identity": dict, "sessions": list}
 """Keys of a manifest, and what they hold."""
 
+KINDS = {kind.__name__: kind for kind in (str, int, float, bool)}
+"""Types of columns, by their names in a manifest."""
+
+
+def _tables_of(manifest: Mapping[str, Any]) -> dict[str, Columns]:
+    """Return the tables that a manifest declares, with their columns. Raises where they are none."""
+    return {
+        table: {name: KINDS[kind] for name, kind in columns.items()}
+        for table, columns in manifest["tables"].items()
+    }
+
+
+def _is_whole(found: Mapping[str, Any]) -> bool:
+    """Return whether a manifest holds all that is read of it; its digest is that of its identity."""
+    try:
+        columns = _tables_of(found)
+        sessions = [*found["sessions"]]
+        return (
+            all(type(found[key]) is kind for key, kind in WHOLE.items())
+            and 0 <= found["size"] <= LARGEST_SWEEP
+            and found["digest"] == digest_of(found["identity"])
+            and FAILED in columns[RUNS]
+            and FAILURES in columns
+            and bool(sessions)
+            and all(map(_is_session, sessions))
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def _is_session(session: Mapping[str, Any]) -> bool:
+    command, ended = session.get("command", []), session["ended"]
+    words = [session["started"], ended or "", *([command] if isinstance(command, str) else command)]
+    kinds = isinstance(command, str | list) and isinstance(session.get("file", {}), dict)
+    return kinds and all(isinstance(word, str) for word in words)
+
 
 def _manifest_of(folder: Path, *, damaged_too: bool = False) -> dict[str, Any] | None:
     path = folder / MANIFEST
@@ -358,9 +419,7 @@ def _manifest_of(folder: Path, *, damaged_too: bool = False) -> dict[str, Any] |
         raise InputError("is not the manifest of a sweep", where=str(path), expected=f"format {FORMAT!r}")
     if damaged_too:
         return found
-    sessions = found.get("sessions")
-    whole = all(isinstance(found.get(key), kind) for key, kind in WHOLE.items())
-    if not whole or not sessions or not all(isinstance(session, dict) for session in sessions):
+    if not _is_whole(found):
         raise InputError(
             "is damaged", where=str(path), expected="a sweep and its sessions; sweep with --fresh"
         )
@@ -373,17 +432,18 @@ def _strangers(folder: Path) -> list[str]:
     return [path.name for path in ours if path.is_file() or (path.is_dir() and any(path.iterdir()))]
 
 
-def _finished(path: Path, size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _finished(
+    path: Path, columns: Columns, digest: str, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the runs that stand in their table, none where it is not there, and whether each failed."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read(columns=[RUN, FAILED])
+        table = open_table(path, columns, digest).read(columns=[RUN, FAILED])
         runs, failed = table[RUN].to_numpy(), table[FAILED].is_valid().to_numpy()
     except FileNotFoundError:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    except (OSError, KeyError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
     if runs.size and (runs.min() < 0 or runs.max() >= size or (np.diff(runs) <= 0).any()):
         raise InputError("holds runs that are not its own", where=str(path), expected="sweep with --fresh")

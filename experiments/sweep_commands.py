@@ -73,8 +73,16 @@ def sweep_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the co
         raise
     _show(loaded, folder, json)
     if failures:
-        print(f"{failures} runs failed; the table failures says where and why", file=sys.stderr)
+        print(f"{failures} runs failed, most often {_commonest(folder)}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _commonest(folder: Path) -> str:
+    """Return where and why most runs of a sweep have failed."""
+    from experiments.store import FAILURES, read_table
+
+    stage, message = read_table(folder, FAILURES)[["stage", "message"]].value_counts().index[0]
+    return one_line(f"at {stage}: {message}; the table failures, and the report, have all")
 
 
 def _forecast(experiment: Experiment, folder: Path, workers: int | None, only: list[str], json: bool) -> None:
@@ -89,6 +97,7 @@ def _forecast(experiment: Experiment, folder: Path, workers: int | None, only: l
 def _show(experiment: Experiment, folder: Path, json: bool) -> None:
     """Print what a sweep has found, and draw its main picture."""
     from experiments import reports
+    from experiments.answers import answers
     from experiments.pictures import analysis_of, draw
     from experiments.plots import save_figure
     from experiments.results import Results
@@ -108,6 +117,7 @@ def _show(experiment: Experiment, folder: Path, json: bool) -> None:
         analysis = None
         print(f"no {plot.kind}: {fault}", file=sys.stderr)
     say(reports.sweep_table(results.means, path, analysis, plot.kind))
+    say("".join(f"{one_line(answer)}\n" for answer in answers(results)))
 
 
 def plot_command(

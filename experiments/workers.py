@@ -32,6 +32,9 @@ R = TypeVar("R")
 Landed = tuple[list[bytes], float]
 """The pickled results of a chunk, and the seconds that they took."""
 
+LEAVING_SECONDS = 5.0
+"""How long the processes of a pool may take to leave once all is done."""
+
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -163,10 +166,18 @@ def _run_one(function: bytes, packed: bytes) -> bytes:
         result = execute(task)
         stage = "result"
         return pickle.dumps(result)
-    except (KeyboardInterrupt, DiskFault):
+    except DiskFault:
         raise
     except BaseException as error:  # SystemExit too: a policy must not end the sweep
+        if isinstance(error, KeyboardInterrupt) and _hears_the_user():
+            raise
         return pickle.dumps(_failure(error, stage))
+
+
+def _hears_the_user() -> bool:
+    """Return whether a Ctrl-C comes here: to a main thread that does not leave it to another process."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def _start_worker() -> None:
@@ -212,8 +223,18 @@ def _one_thread() -> Iterator[None]:
 
 
 def close(executor: Executor, *, at_once: bool) -> None:
-    """Shut an executor down: after what is under way, or at once."""
-    if not at_once:
+    """Shut an executor down: after what is under way, or at once.
+
+    Processes of ours that do not leave when all is done, for a task has left a thread in them, are killed.
+    """
+    if not at_once and isinstance(executor, ProcessPoolExecutor):
+        ending = threading.Thread(target=executor.shutdown, daemon=True)
+        ending.start()
+        ending.join(LEAVING_SECONDS)
+        if ending.is_alive():
+            end_workers(executor)
+            ending.join(LEAVING_SECONDS)
+    elif not at_once:
         executor.shutdown()
     elif isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor):
         end_workers(executor)

@@ -161,6 +161,8 @@ def active(run: Run) -> Number:
 @of_one_agent
 def sound_turns(run: Run) -> Number:
     """Count the turns before the first violation, broken reference or stale step, or all that were lived."""
+    if not run.turn_rows:
+        return None
     wrongs = [row.turn for row in run.event_rows if row.kind == "violation"]
     wrongs += [entry.turn for entry in run.rewrite_rows if entry.dangled]
     wrongs += [row.turn for row in run.obedience_rows if is_stale(row)]

@@ -9,6 +9,7 @@ changes but what the policy itself emits: a refusal leaves the rest as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from traceback import walk_tb
 from typing import NamedTuple, TypeVar
 
 import simpy
@@ -283,16 +284,28 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
 
 
 def ask(work: Workspace, method: str, call: Callable[[Question], Answer], question: Question) -> Answer:
-    """Call a method of the policy; while it runs, an error is the policy's."""
+    """Call a method of the policy; while it runs, an error is the policy's, but for the watchdog's."""
     work.asking = method
     try:
         answer = call(question)
-    except (KeyboardInterrupt, RunFailed):
+    except KeyboardInterrupt:
         raise
     except BaseException as fault:
+        if isinstance(fault, RunFailed) and _is_ours(fault):
+            raise
         raise RunFailed(method, f"policy raised {told(fault)}") from fault
     work.asking = ""
     return answer
+
+
+OURS = ("simulator", "policies")
+"""Packages whose failures name their own stage: the checker's witness is a policy too."""
+
+
+def _is_ours(failure: RunFailed) -> bool:
+    """Return whether a failure is the watchdog's, which has a class of its own, or was raised by our code."""
+    frame = [frame for frame, _ in walk_tb(failure.__traceback__)][-1]
+    return type(failure) is not RunFailed or frame.f_globals.get("__name__", "").split(".")[0] in OURS
 
 
 VERDICT_FIELDS = (("accepted", bool), ("reason", str), ("figures", Mapping), ("escalate", bool))

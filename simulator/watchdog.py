@@ -8,6 +8,7 @@ sees for itself whether the run is still there.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import signal
 import sys
@@ -54,7 +55,10 @@ class _Look:
         self.ticks = 0
 
     def has_left(self, frame: FrameType | None) -> bool:
-        """Return whether a thread that is now at a frame has left the run."""
+        """Return whether this thread, which is now at a frame, has left the run.
+
+        Not for another thread: its generators come and go while one walks over their frames.
+        """
         while frame is not None and frame is not self.run:
             frame = frame.f_back
         return frame is None
@@ -133,9 +137,7 @@ def _by_thread(look: _Look) -> Iterator[None]:
     def keep_looking() -> None:
         while not ended.wait(LOOKS_EVERY):
             with one_at_a_time:
-                if ended.is_set() or look.has_left(sys._current_frames().get(thread)):
-                    return
-                if (fault := look()) is not None:
+                if not ended.is_set() and (fault := look()) is not None:
                     sent.append(fault)
                     send(ctypes.c_ulong(thread), ctypes.py_object(fault))
 
@@ -145,8 +147,9 @@ def _by_thread(look: _Look) -> Iterator[None]:
     try:
         yield
     finally:
-        with one_at_a_time:
-            ended.set()
+        while not ended.is_set():
+            with contextlib.suppress(*sent), one_at_a_time:  # it may be heard just here
+                ended.set()
         if sent:
             _hear_out(tuple(sent))
 

@@ -9,7 +9,8 @@ import numpy as np
 from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import Experiment, PlotTable
 from experiments.results import interval_columns
-from experiments.statistics import holm, paired, paired_t_p_value
+from experiments.statistics import holm, mcnemar_p_value, paired, paired_share_difference, paired_t_p_value
+from scenarios.measures import MEASURES, YES_OR_NO
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 def comparison(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.DataFrame:
     """Return one row a place and policy: its paired difference to the baseline on one response.
 
-    Columns are `place`, `policy`, `mean`, `low`, `high` (95% Student interval of policy - baseline in the
-    same worlds), `n` (pairs), `missing` (worlds in which one of the two has no response),
-    `variance_reduction` (of pairing against independent worlds), `p` and `adjusted_p` (Holm, over all rows).
+    Columns are `place`, `policy`, `mean`, `low`, `high` (95% interval of policy - baseline in the same
+    worlds), `n` (pairs), `missing` (worlds in which one of the two has no response), `variance_reduction`
+    (of pairing against independent worlds), `p` and `adjusted_p` (Holm, over all rows). Interval and p are
+    Student's; of a response that is 0 or 1 they are Agresti and Min's and McNemar's.
     """
     import pandas as pd
 
     assert plot.response is not None
+    of_shares = is_yes_or_no(plot.response)
     rows = []
     for place, group in by_place(runs, experiment):
         wide = worlds(group, plot.response, experiment.policies)
@@ -38,8 +41,9 @@ def comparison(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> p
             if pairs.any():
                 own, other = wide.loc[pairs, policy].to_numpy(), baseline[pairs].to_numpy()
                 found = paired(own, other)
-                row |= interval_columns(found.interval)
-                row |= {"variance_reduction": found.variance_reduction, "p": paired_t_p_value(own, other)}
+                row |= interval_columns(paired_share_difference(own, other) if of_shares else found.interval)
+                row["variance_reduction"] = found.variance_reduction
+                row["p"] = mcnemar_p_value(own, other) if of_shares else paired_t_p_value(own, other)
             rows.append(row)
     numbers = ["mean", "low", "high", "n", "missing", "variance_reduction", "p"]
     table = pd.DataFrame(rows, columns=["place", "policy", *numbers])
@@ -50,3 +54,12 @@ def comparison(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> p
     if tested.any():
         table.loc[tested, "adjusted_p"] = holm(table.loc[tested, "p"].to_numpy(dtype=float))
     return table
+
+
+def is_yes_or_no(response: str) -> bool:
+    """Say whether a response is 0 or 1, so that its means are shares.
+
+    >>> is_yes_or_no("overflowed"), is_yes_or_no("turns")
+    (True, False)
+    """
+    return response in MEASURES and MEASURES[response].unit == YES_OR_NO

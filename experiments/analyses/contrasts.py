@@ -1,6 +1,6 @@
 """What a factor does to a response, world by world: differences to a baseline, and factorial effects.
 
-In come the runs of a sweep; out come tables of means with 95% Student intervals over replications. The
+In come the runs of a sweep; out come tables of means with 95% intervals over replications. The
 points of one replication share their world, so a contrast is taken inside each world and only then
 averaged: what the world does alike at all points falls out. Contrasts are those of the two-level
 factorial design (Box, Hunter and Hunter, Statistics for Experimenters, 2nd edition, chapter 5).
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.analyses.comparison import is_yes_or_no
 from experiments.designs.factorial import fractional
 from experiments.experiment import Experiment, PlotTable
 from experiments.factors import Factor, Value
 from experiments.results import interval_columns
-from experiments.statistics import Interval, mean_interval, paired_difference
+from experiments.statistics import Interval, mean_interval, paired_difference, paired_share_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,8 @@ def differences(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> 
 
     Columns are `level`, `response`, `mean`, `low`, `high` (of level - baseline in the same world), `n`
     (pairs behind them), `failed` (pairs left out because a run of theirs failed) and `missing` (pairs
-    left out because a run has no such response, or is still to come).
+    left out because a run has no such response, or is still to come). Intervals are Student's; of a response
+    that is 0 or 1 they are Agresti and Min's.
     """
     import pandas as pd
 
@@ -51,10 +53,11 @@ def differences(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> 
             continue
         lost = failed[:, place] | failed[:, baseline]
         for response in experiment.file.responses:
+            difference = paired_share_difference if is_yes_or_no(response) else _difference
             grid = _by_world(runs, experiment, runs[response])
             pairs = grid[:, [place, baseline]]
             whole = ~np.isnan(pairs).any(axis=1)
-            found = _difference(*pairs[whole].T) if whole.any() else None
+            found = difference(*pairs[whole].T) if whole.any() else None
             rows.append(
                 {
                     "level": level,

@@ -14,6 +14,7 @@ from experiments.identity import identity_of
 from experiments.plan import Coordinates, Plan
 from experiments.results import Results
 from experiments.statistics import mser, welch_average
+from experiments.statistics.warmup import BATCH
 from experiments.store import read_manifest
 from experiments.sweeping import run_at
 from simulator import InputError, Run, RunFailed, Setting
@@ -62,7 +63,7 @@ def histories(results: Results, *, worlds: int = MOST_WORLDS, point: int = 0) ->
 def require_same(results: Results) -> None:
     """Raise InputError where runs made again would be others than those in the folder."""
     there, here = read_manifest(results.folder)["identity"], identity_of(results.experiment)
-    for key, words in (("version", "the version"), ("scenarios", "a scenario"), ("policies", "a policy")):
+    for key, words in (("versions", "a version"), ("scenarios", "a scenario"), ("policies", "a policy")):
         if there.get(key) != here[key]:
             raise InputError(
                 f"{words} has changed since the sweep ran",
@@ -76,11 +77,12 @@ def setting_of(results: Results, point: int = 0) -> Setting:
     return Plan(results.experiment).setting(Coordinates(0, point, 0, 0))
 
 
-def warm_up(found: list[History], smoothing: int) -> tuple[pd.DataFrame, int]:
+def warm_up(found: list[History], smoothing: int) -> tuple[pd.DataFrame, int | None]:
     """Return mean occupancy over all runs of the first policy by turn, smoothed, and the turn it settles at.
 
     Runs are cut to the shortest. Columns are `turn`, `mean` and `smoothed` (Welch's moving average); the turn
-    is the first that MSER-5 keeps.
+    is the first that MSER-5 keeps, or None where it would cut half of the turns, the most it may: then the
+    runs are too short to tell.
 
     Raises
     ------
@@ -101,7 +103,9 @@ def warm_up(found: list[History], smoothing: int) -> tuple[pd.DataFrame, int]:
     table = pd.DataFrame({"turn": np.arange(1, turns + 1), "mean": mean, "smoothed": np.nan})
     smoothed = welch_average(grid, smoothing)
     table.loc[: len(smoothed) - 1, "smoothed"] = smoothed
-    return table, mser(mean) + 1
+    cut = mser(mean)
+    most = turns // BATCH // 2 * BATCH
+    return table, cut + 1 if cut < most else None
 
 
 def turns_of(found: list[History]) -> pd.DataFrame:

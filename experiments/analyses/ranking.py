@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import Experiment, PlotTable
 from experiments.results import interval_columns, interval_of
-from experiments.statistics import BestVerdict, compare_with_best
+from experiments.rounds import race
+from experiments.statistics import BestVerdict, Race, compare_with_best
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,8 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
     for place, group in by_place(runs, experiment):
         wide = worlds(group, plot.response, experiment.policies)
         verdict, common = _verdict(wide, experiment, plot)
+        raced = _raced(wide, experiment, plot)
+        best = raced.remaining if raced else verdict.subset if verdict else ()
         own: list[dict[str, object]] = []
         for policy in experiment.policies:
             values = wide[policy].dropna().tolist()
@@ -44,7 +47,7 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
                     "place": place,
                     "policy": policy,
                     **interval_columns(interval),
-                    "best": bool(verdict and policy in verdict.subset),
+                    "best": policy in best,
                     "bound": policy in experiment.file.bounds,
                     "lead": lead.estimate if lead else None,
                     "lead_low": lead.low if lead else None,
@@ -60,12 +63,15 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
 def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> list[str]:
     """Return a sentence a place, which policies may be the best, and one for all places together."""
     assert plot.response is not None
-    told, everywhere = [], set(experiment.policies) - set(experiment.file.bounds)
+    told, everywhere = [], set(experiment.rivals)
     places = 0
     for place, group in by_place(runs, experiment):
         wide = worlds(group, plot.response, experiment.policies)
         verdict, common = _verdict(wide, experiment, plot)
         where = f"{place}, {plot.response} ({plot.better} is better)"
+        if (raced := _raced(wide, experiment, plot)) is not None:
+            told.append(f"{where}: {_outcome(raced, experiment)}")
+            continue
         if verdict is None:
             told.append(f"{where}: too few worlds in common to select")
             continue
@@ -74,7 +80,7 @@ def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> l
         told.append(f"{where}: {_said(verdict, wide)}; {common} worlds, 95% confidence")
     if places > 1:
         names = ", ".join(name for name in experiment.policies if name in everywhere) or "none"
-        told.append(f"may be the best on {plot.response} in all {places} places: {names}")
+        told.append(f"may be the best on {plot.response} in each of {places} places, 95% a place: {names}")
     return told
 
 
@@ -88,15 +94,42 @@ def _said(verdict: BestVerdict, wide: pd.DataFrame) -> str:
         return f"{subset[0]} is the best of {len(rivals)}"
     if len(subset) == len(rivals):
         return f"none of {len(rivals)} is out: {verdict.leader} has the best mean"
-    named = ", ".join(subset) if len(subset) <= MOST_NAMED else f"{verdict.leader} and {len(subset) - 1} more"
+    if len(subset) <= MOST_NAMED:
+        named = ", ".join(subset)
+    else:
+        means = wide[list(subset)].dropna().mean()
+        named = f"their means lie between {means.min():.4g} and {means.max():.4g}"
     return f"{len(subset)} of {len(rivals)} may be the best ({named}); the others are not"
 
 
+def _raced(wide: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> Race | None:
+    """Return how the race ended that decided on the replications, where this is its response."""
+    rule = experiment.file.replications
+    if isinstance(rule, int) or rule.rule != "best" or rule.response != plot.response:
+        return None
+    return race(experiment, rule, {str(name): wide[name].to_numpy() for name in wide})
+
+
+def _outcome(found: Race, experiment: Experiment) -> str:
+    """Return a race in words."""
+    rule = experiment.file.replications
+    assert not isinstance(rule, int)
+    after = f"after {found.replications} replications of the race of Kim and Nelson"
+    if len(found.remaining) == 1:
+        sure = f"with {100 * rule.confidence:g}% confidence"
+        return f"{found.remaining[0]} is the best or within {rule.indifference:g} of it, {sure}, {after}"
+    return f"{len(found.remaining)} are still in ({', '.join(found.remaining)}) {after}: no verdict"
+
+
 def _verdict(wide: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> tuple[BestVerdict | None, int]:
-    """Return the selection among policies that are no bound and have responses, and its number of worlds."""
-    rivals = [name for name in wide if name not in experiment.file.bounds and wide[name].notna().any()]
+    """Return the selection among policies that are no bound and have responses, and its number of worlds.
+
+    None after a race, whose replications have stopped by what they showed: its own verdict stands.
+    """
+    rule = experiment.file.replications
+    rivals = [name for name in experiment.rivals if wide[name].notna().any()]
     common = wide[rivals].dropna()
-    if len(rivals) < FEWEST or len(common) < FEWEST:
+    if len(rivals) < FEWEST or len(common) < FEWEST or not (isinstance(rule, int) or rule.rule != "best"):
         return None, len(common)
     columns = {str(name): common[name].to_numpy() for name in rivals}
     return compare_with_best(columns, larger_is_better=plot.better == "higher"), len(common)

@@ -23,24 +23,19 @@ ENDS = 0.2
 def sensitivity(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.DataFrame:
     """Return one row a factor: of a `saltelli` design its Sobol indices, of a `morris` design its effects.
 
-    The response at a point is its mean over replications. Columns are `factor` and `first`, `total` or `mu`,
-    `mu_star`, `sigma`, each but the last with `_low` and `_high`.
+    The response at a point is its mean over the worlds of `point_means`. Columns are `factor` and `first`,
+    `total` or `mu`, `mu_star`, `sigma`, each but the last with `_low` and `_high`. These intervals are over
+    the points of the design, in these worlds: they do not tell how far other worlds would move the means.
 
     Raises
     ------
     InputError
-        A point has no response yet, or every run of it failed: the indices need all of them.
+        As `point_means`.
     """
     import pandas as pd
 
     design, factors = experiment.file.design, experiment.file.factor
     means = point_means(runs, experiment, plot)
-    if np.isnan(means).any():
-        raise InputError(
-            f"{int(np.isnan(means).sum())} of {means.size} points have no {plot.response}",
-            where=str(experiment.path),
-            expected="a sweep that has run, with a response at every point",
-        )
     if design.kind == "saltelli":
         shares = sobol_indices(means, len(factors), seed=design.seed)
         rows = [{**_columns("first", one.first), **_columns("total", one.total)} for one in shares]
@@ -58,9 +53,16 @@ def sensitivity(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> 
 def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.DataFrame:
     """Return one row a factor: the mean response at its two ends, over all levels of the others.
 
+    A point counts with its mean over the worlds of `point_means`.
+
     Columns are `factor`, `low_value`, `high_value`, `base` (the mean over all points), `low_label` and
     `high_label`. The ends of levels are the first and the last; of a range, the lowest and the highest
     fifth of the points.
+
+    Raises
+    ------
+    InputError
+        As `point_means`.
     """
     import pandas as pd
 
@@ -73,9 +75,9 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
         rows.append(
             {
                 "factor": factor.name,
-                "low_value": _mean(means[low]),
-                "high_value": _mean(means[high]),
-                "base": _mean(means),
+                "low_value": float(means[low].mean()),
+                "high_value": float(means[high].mean()),
+                "base": float(means.mean()),
                 "low_label": "low fifth" if factor.is_range else str(factor.labels[0]),
                 "high_label": "high fifth" if factor.is_range else str(factor.labels[-1]),
             }
@@ -84,11 +86,26 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
 
 
 def point_means(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> NDArray[np.float64]:
-    """Return the mean response of each point over replications; NaN where there is none."""
-    means = np.full(experiment.size, np.nan)
-    found = runs.groupby("point")[str(plot.response)].mean()
-    means[found.index.to_numpy(dtype=int)] = found.to_numpy(dtype=float)
-    return means
+    """Return the mean response of each point over the worlds in which every point has one.
+
+    So all points meet the same random numbers, and no point differs by the worlds it has.
+
+    Raises
+    ------
+    InputError
+        There is no such world.
+    """
+    wide = runs.pivot(index="replication", columns="point", values=str(plot.response)).astype(float)
+    wide = wide.reindex(columns=range(experiment.size))
+    whole = wide.dropna()
+    if whole.empty:
+        never = int(wide.isna().all().sum())
+        raise InputError(
+            f"no world has {plot.response} at all of {experiment.size} points, and {never} have it in none",
+            where=str(experiment.path),
+            expected="a sweep that has run, and a world with a response at every point",
+        )
+    return whole.mean().to_numpy(dtype=float)
 
 
 def _ends(factor: Factor, levels: Sequence[Value]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -98,11 +115,6 @@ def _ends(factor: Factor, levels: Sequence[Value]) -> tuple[NDArray[np.bool_], N
     values = np.array(levels, dtype=float)
     low, high = np.quantile(values, [ENDS, 1 - ENDS])
     return values <= low, values >= high
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 def _columns(name: str, interval: Interval) -> dict[str, float]:

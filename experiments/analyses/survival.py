@@ -1,4 +1,9 @@
-"""How long runs last: Kaplan-Meier curves of the turns to overflow, by policy and place."""
+"""How long runs last: Kaplan-Meier curves of the turns until they end, by policy and place.
+
+A run ends where it overflowed, died or halted; it is censored where it was complete or came to the horizon,
+which the world sets and no policy moves. A policy's own stop is no such thing: taken for censoring, it would
+leave the runs that stop for want of room out of those that lasted too short.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +17,18 @@ from simulator import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-ENDED = frozenset({"overflow", "dead"})
-"""Outcomes that end a run for want of room; every other one censors it."""
+ENDED = frozenset({"overflow", "dead", "halted"})
+"""Outcomes that end a run: it overflowed, died or halted. Complete or at the horizon, it is censored."""
 
-MOST_CURVES = 12
+MOST_CURVES = 8
 
 
 def survival(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Return the steps of each curve.
 
     Columns are `policy` (with its place, where there are several), `time` (turns), `survival`, `low`,
-    `high` (95%, log-log Greenwood), `at_risk` and `censored` (runs).
+    `high` (95%, log-log Greenwood), `at_risk` and `censored` (runs that were complete or came to the horizon
+    at that time).
 
     Raises
     ------

@@ -49,6 +49,10 @@ BETTER = {
 }
 
 
+SURE = 0.05
+"""Adjusted p value up to which a difference is told from 0."""
+
+
 @styled
 def difference_forest(
     table: pd.DataFrame,
@@ -97,6 +101,7 @@ def difference_forest(
     require_columns(table, COLUMNS, "differences")
     rows = with_numbers(table, ["mean"], "differences")
     rows = rows.sort_values("mean", ascending=better == "lower", kind="stable")
+    adjusted = "adjusted_p" in rows
     names = [str(name) for name in rows["policy"]]
     styles = policy_styles(names)
     figure = new_figure(width, 1.0 + ROW_INCHES * len(rows))
@@ -105,7 +110,8 @@ def difference_forest(
     for place, row in enumerate(rows.to_dict("records")):
         style = styles[str(row["policy"])]._replace(marker="o")
         ends = (row["low"], row["high"])
-        draw_estimate(axes, (row["mean"], place), style, x_ends=ends, filled=excludes_zero(*ends))
+        told = row["adjusted_p"] <= SURE if adjusted else excludes_zero(*ends)
+        draw_estimate(axes, (row["mean"], place), style, x_ends=ends, filled=told)
     name_rows(axes, names, 0.28 * width)
     _write_columns(axes, rows)
     axes.margins(x=0.08)
@@ -118,8 +124,8 @@ def difference_forest(
     legend_above(
         figure,
         [
-            handle("filled: the interval leaves out 0", mark),
-            handle("hollow: it holds 0", mark, filled=False),
+            handle(f"filled: told from 0 ({'adjusted p' if adjusted else 'interval'})", mark),
+            handle("hollow: not told from 0", mark, filled=False),
         ],
     )
     note_left_out(figure, table, ["mean"], "policy")

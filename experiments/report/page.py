@@ -106,6 +106,7 @@ class ReportPage:
     failures : runs that could not be finished, or None where all were.
     manifest : versions, digests, seed; may be nested.
     commands : how to make it again, a line each.
+    file : the text of the file that they read, or empty.
     glossary : term and meaning; the columns of all tables are added to it.
     runs : what the viewer steps through.
     """
@@ -121,6 +122,7 @@ class ReportPage:
     failures: TablePart | None = None
     manifest: Mapping[str, object] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
+    file: str = ""
     glossary: tuple[tuple[str, str], ...] = ()
     runs: tuple[ViewedRun, ...] = ()
 

@@ -20,9 +20,10 @@ from experiments.statistics.multiple import (
     bonferroni_confidence,
     family_false_alarm_rate,
     holm,
+    mcnemar_p_value,
     paired_t_p_value,
 )
-from experiments.statistics.pairs import PairedDifference, paired, paired_difference
+from experiments.statistics.pairs import PairedDifference, paired, paired_difference, paired_share_difference
 from experiments.statistics.selection import BestVerdict, Race, best_subset, compare_with_best, kim_nelson
 from experiments.statistics.sensitivity import (
     ElementaryEffect,
@@ -63,11 +64,13 @@ __all__ = [
     "kaplan_meier",
     "kim_nelson",
     "logrank_p_value",
+    "mcnemar_p_value",
     "mean_interval",
     "mser",
     "on_front",
     "paired",
     "paired_difference",
+    "paired_share_difference",
     "paired_t_p_value",
     "quantile_interval",
     "restricted_mean",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.statistics.intervals import CONFIDENCE
-from experiments.statistics.pairs import PairedDifference, pair, paired, variance
+from experiments.statistics.pairs import PairedDifference, discordant, pair, paired, variance
 from experiments.statistics.samples import require_share, sample_table
 
 
@@ -60,7 +60,7 @@ def all_pairs(columns: Mapping[str, ArrayLike], confidence: float = CONFIDENCE) 
     --------
     >>> [found] = all_pairs({"a": [5.0, 6.0, 9.0], "b": [4.0, 5.0, 8.0]})
     >>> found.first, found.second, found.difference.interval.low, found.p_value
-    ('a', 'b', 1.0, 0.0)
+    ('a', 'b', 1.0, 0.25)
     """
     table = sample_table(columns)
     places = list(itertools.combinations(range(table.shape[1]), 2))
@@ -76,7 +76,8 @@ def all_pairs(columns: Mapping[str, ArrayLike], confidence: float = CONFIDENCE) 
 def paired_t_p_value(a: ArrayLike, b: ArrayLike) -> float:
     """Return the two-sided p value of Student's paired test that two means are equal.
 
-    It is 1 below two pairs, which tell nothing; differences that are all alike give 0, or 1 if they are 0.
+    Where the differences are all alike, Student's ratio has no spread to stand on. If they are 0, p is 1; if
+    not, it is that of the exact sign test of n differences of one sign, 2^(1 - n): so 1 for a single pair.
 
     Parameters
     ----------
@@ -97,13 +98,38 @@ def paired_t_p_value(a: ArrayLike, b: ArrayLike) -> float:
 
     left, right = pair(a, b)
     differences = left - right
-    if differences.size == 1:
-        return 1.0
+    if not np.ptp(differences):
+        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)
     spread = variance(differences)
-    if not spread:
-        return 1.0 if differences[0] == 0 else 0.0
     ratio = differences.mean() / math.sqrt(spread / differences.size)
     return float(2 * stdtr(differences.size - 1, -abs(ratio)))
+
+
+def mcnemar_p_value(a: ArrayLike, b: ArrayLike) -> float:
+    """Return the two-sided p value of McNemar's exact test that two shares of paired trials are equal.
+
+    Of the pairs that differ, either side should be the 1 in half: a binomial test (McNemar, Psychometrika 12,
+    1947). It is 1 where none differs.
+
+    Parameters
+    ----------
+    a, b : array_like of float, shape (n,)
+        Each 0 or 1; entry i of both comes from replication i.
+
+    Raises
+    ------
+    ValueError
+        If a value is not 0 or 1, the shapes differ, or no pair is left.
+
+    Examples
+    --------
+    >>> mcnemar_p_value([1, 1, 1, 0], [0, 0, 0, 0])
+    0.25
+    """
+    from scipy.stats import binomtest
+
+    more, fewer = discordant(a, b)
+    return float(binomtest(more, more + fewer).pvalue) if more + fewer else 1.0
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:

@@ -2,19 +2,24 @@
 
 In come two columns whose entries i come from replication i under common random numbers; out come
 Student's interval of the mean difference, the correlation of the columns, and by how much fewer
-replications the pairing needs (Law, Simulation Modeling and Analysis, 5th edition, section 11.2).
+replications the pairing needs (Law, Simulation Modeling and Analysis, 5th edition, section 11.2). Of
+columns of 0 and 1 the difference is one of shares: Agresti and Min (Statistics in Medicine 24, 2005).
 """
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.statistics.intervals import CONFIDENCE, Interval, mean_interval
-from experiments.statistics.samples import sample
+from experiments.statistics.samples import require_share, sample
+
+ADDED = 0.5
+"""Observations added to each cell of a table of pairs (Agresti and Min 2005)."""
 
 
 class PairedDifference(NamedTuple):
@@ -112,3 +117,53 @@ def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE
     """
     left, right = pair(a, b)
     return mean_interval(left - right, confidence)
+
+
+def paired_share_difference(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of the difference of two shares whose trials are pairs.
+
+    Half an observation is added to each cell of the 2 x 2 table of pairs, and Wald's interval taken of that
+    table (Agresti and Min, Statistics in Medicine 24, 2005), cut to [-1, 1]. Student's interval of such
+    differences has no width where few pairs differ and these do alike, and holds the truth too seldom; this
+    one keeps its word from about 20 pairs on, but for few differing pairs that all go one way.
+
+    Parameters
+    ----------
+    a, b : array_like of float, shape (n,)
+        Each 0 or 1; entry i of both comes from replication i.
+    confidence : float
+        In (0, 1).
+
+    Returns
+    -------
+    Interval
+        Of the share of ones in `a` minus that in `b`; the estimate is that of the pairs as they are.
+
+    Raises
+    ------
+    ValueError
+        If a value is not 0 or 1, the shapes differ, no pair is left, or `confidence` is outside (0, 1).
+
+    Examples
+    --------
+    >>> paired_share_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
+    0.5
+    """
+    require_share(confidence, "confidence")
+    n = pair(a, b)[0].size
+    more, fewer = discordant(a, b)
+    estimate = (more - fewer) / n
+    size = n + 4 * ADDED
+    centre = (more - fewer) / size
+    error = math.sqrt(((more + fewer + 2 * ADDED) / size - centre**2) / size)
+    half_width = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    low, high = max(centre - half_width, -1.0), min(centre + half_width, 1.0)
+    return Interval(estimate, min(low, estimate), max(high, estimate), n, confidence)
+
+
+def discordant(a: ArrayLike, b: ArrayLike) -> tuple[int, int]:
+    """Return in how many pairs `a` alone is 1, and `b` alone; `ValueError` unless all are 0 or 1."""
+    left, right = pair(a, b)
+    if not (np.isin(left, (0, 1)).all() and np.isin(right, (0, 1)).all()):
+        raise ValueError("a share needs values that are 0 or 1")
+    return int((left > right).sum()), int((left < right).sum())

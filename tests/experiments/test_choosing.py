@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.choosing import chosen
-from experiments.experiment import Experiment, ExperimentFile, load_experiment
+from experiments.experiment import Experiment, ExperimentFile, Sequential, load_experiment
 from experiments.factors import Design, Factor, Level
 from experiments.plan import Coordinates, Plan
 from simulator import InputError
@@ -175,3 +176,16 @@ def test_a_plan_travels_small() -> None:
     catalogue = Plan(load_experiment("trigger-and-watermark"))
     catalogue.setting(Coordinates(0, 0, 0, 0))
     assert len(pickle.dumps(catalogue)) < 10_000
+
+
+@pytest.mark.unit
+def test_where_replications_stop_by_a_rule_whole_points_are_chosen() -> None:
+    """A policy alone has nobody to stop with, and would run on to the cap."""
+    plan = planned()
+    rule = Sequential(response="turns", baseline="naive", half_width=1.0, cap=20)
+    file = plan.experiment.file.model_copy(update={"replications": rule})
+    ruled = Plan(dataclasses.replace(plan.experiment, file=file))
+    for word in ("policy=naive", "replication=1"):
+        with pytest.raises(InputError, match=r"a (policy|replication) alone cannot be run"):
+            chosen(ruled, [word])
+    assert chosen(ruled, ["scenario=calm", "size=2"]).sum() == ruled.size / 2 / 3

@@ -221,5 +221,5 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.unit
 def test_versions_name_what_numbers_follow_from() -> None:
     found = versions()
-    assert set(found) == {"python", "rewritelab", "simpy", "numpy"}
+    assert set(found) == {"python", "rewritelab", "simpy", "numpy", "scipy"}
     assert found["python"] == ".".join(map(str, sys.version_info[:3]))

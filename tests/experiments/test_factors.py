@@ -72,14 +72,17 @@ def test_one_value_moves_several_paths(designed: Write) -> None:
 
 
 @pytest.mark.unit
-def test_what_a_file_sets_lies_under_the_factors(tmp_path: Path) -> None:
+def test_what_a_file_sets_stands_in_every_point_and_no_factor_moves_it(tmp_path: Path) -> None:
     path = tmp_path / "set.toml"
-    sets = '[set]\n"run.horizon" = 30\n"policy.trigger.fraction" = 0.9\n"window.head" = 2_000\n'
+    sets = '[set]\n"policy.trigger.fraction" = 0.9\n"window.head" = 2_000\n'
     factor = '\n[[factor]]\nname = "horizon"\npath = "run.horizon"\nvalues = [5]\n'
     path.write_text(HEAD + sets + factor)
     (point,) = load_experiment(str(path)).points()
     assert point.of_scenario == {"run.horizon": 5, "window.head": 2_000}
     assert point.of_policy == {"trigger.fraction": 0.9}
+    path.write_text(HEAD + sets + '"run.horizon" = 30\n' + factor)
+    with pytest.raises(InputError, match=r"set: run\.horizon is set, and moved by a factor"):
+        load_experiment(str(path))
 
 
 @pytest.mark.property
@@ -285,5 +288,5 @@ def test_a_design_that_no_memory_holds_is_refused(designed: Write) -> None:
     many = [f'name = "f{number}"\npath = "a.f{number}"\nvalues = [0, 1]' for number in range(40)]
     with pytest.raises(InputError, match="a two-level design of 1,099,511,627,776 points"):
         designed('kind = "two-level"', *many)
-    with pytest.raises(InputError, match="a plan of 2,199,023,255,552 runs; expected at most 100,000,000"):
+    with pytest.raises(InputError, match="a plan of 2,199,023,255,552 runs; expected at most 10,000,000"):
         designed(GRID, *many)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from experiments.experiment import Experiment, load_experiment
@@ -57,7 +62,7 @@ def own(small_experiment: Path, tmp_path: Path) -> Path:
         ("two-by-two.toml", "replications = 15", "replications = 15\nseed = 1"),
         ("two-by-two.toml", 'name = "rationale"', 'name = "planner"'),
         ("two-by-two.toml", "responses =", 'keep = ["turns"]\nresponses ='),
-        ("two-by-two.toml", "responses =", 'set = { "run.horizon" = 9 }\nresponses ='),
+        ("two-by-two.toml", "responses =", 'set = { "laws.summary.ratio" = 0.4 }\nresponses ='),
         ("two-by-two.toml", "[plot]", '[design]\nkind = "two-level"\n\n[plot]'),
         ("world.toml", "tokens = 24_000", "tokens = 24_001"),
         ("world.toml", "ratio = 0.30", "ratio = 0.31"),
@@ -87,13 +92,47 @@ def test_the_digest_follows_nothing_else(own: Path) -> None:
     assert digest(own) == first
 
 
+MINE = """
+import dataclasses
+from gates import Gated
+from policies import ComposedPolicy, load_policy
+from simulator.contracts import Policy
+
+class Composed(ComposedPolicy):
+    def __init__(self):
+        guarded = load_policy("guarded")
+        super().__init__("mine", guarded.terms, dataclasses.replace(guarded.parts, gates=(Gated(),)))
+
+class Mine(Policy):
+    name = "mine"
+"""
+"""The policies; the class of a gate in their parts and its family stand in modules of their own."""
+
+GATES = """
+from family import Above
+
+class Gated(Above):
+    kind = "gated"
+"""
+
+FAMILY = """
+from simulator.contracts import Gate
+
+class Above(Gate):
+    name = "above"
+"""
+
+
 @pytest.mark.unit
 def test_the_digest_follows_the_text_of_a_class(small_experiment: Path, tmp_path: Path) -> None:
     """Asked in processes of their own: there a set has another order, and a module another text."""
-    module = tmp_path / "mine.py"
-    module.write_text("from simulator.contracts import Policy\n\n\nclass Mine(Policy):\n    name = 'mine'\n")
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "gates.py").write_text(GATES)
+    (tmp_path / "family.py").write_text(FAMILY)
     text = small_experiment.read_text().replace('kind = "phase"', 'kind = "table"')
-    small_experiment.write_text(text.replace('["naive-never-summarised"]', '["mine:Mine", "guarded"]'))
+    small_experiment.write_text(
+        text.replace('["naive-never-summarised"]', '["mine:Mine", "mine:Composed", "guarded"]')
+    )
     script = (
         "import sys\nfrom experiments.experiment import load_experiment\n"
         "from experiments.identity import digest_of, identity_of\n"
@@ -111,8 +150,35 @@ def test_the_digest_follows_the_text_of_a_class(small_experiment: Path, tmp_path
 
     first = asked("1")
     assert asked("2") == first
-    module.write_text(module.read_text() + "    limit = 3\n")
-    assert asked("1") != first
+    for module in (tmp_path / "mine.py", tmp_path / "gates.py", tmp_path / "family.py"):
+        text = module.read_text()
+        module.write_text(f"{text}    limit = 3\n")
+        assert asked("1") != first, module
+        module.write_text(text)
+    assert asked("1") == first
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "parts = endless",
+        "parts = b'bytes'",
+        "parts = property(lambda _: 1 / 0)",
+        "terms = property(lambda _: 1 / 0)",
+    ],
+)
+def test_parts_that_cannot_be_told_are_one_line(
+    small_experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    own = "from simulator.contracts import Policy\nendless = []\nendless.append(endless)\n"
+    (tmp_path / "odd_parts.py").write_text(f"{own}class Odd(Policy):\n    {odd}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "odd_parts", raising=False)
+    text = small_experiment.read_text().replace('kind = "phase"', 'kind = "table"')
+    small_experiment.write_text(text.replace('["naive-never-summarised"]', '["odd_parts:Odd", "guarded"]'))
+    with pytest.raises(InputError, match=r"odd_parts:Odd: its terms and parts cannot be told: "):
+        identity_of(load_experiment(str(small_experiment)))
 
 
 @pytest.mark.unit
@@ -124,6 +190,83 @@ def test_plain_form_tells_no_address() -> None:
     assert plain_form(Thing(1)) == plain_form(Thing(1)) != plain_form(Thing(2))
     assert plain_form({"b", "a", "c"}) == ["a", "b", "c"]
     assert plain_form([len, Thing]) == ["builtins.len", f"{__name__}.{Thing.__qualname__}"]
+
+
+@dataclass(frozen=True)
+class Gain:
+    by: float
+
+    def __call__(self, tokens: float) -> float:
+        return self.by * tokens
+
+
+class Slotted:
+    __slots__ = ("__hidden", "size")
+
+    def __init__(self, size: int, hidden: int = 0) -> None:
+        self.size, self.__hidden = size, hidden
+
+
+class Grown(Slotted):
+    """Slots of a parent, and a `__dict__` beside them."""
+
+    def __init__(self, size: int, colour: str = "red") -> None:
+        super().__init__(size)
+        self.colour = colour
+
+
+class Called:
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    def __call__(self) -> float:
+        return self.by
+
+
+class Constant(NamedTuple):
+    tokens: int
+
+
+class Mean(NamedTuple):
+    tokens: int
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "different",
+    [
+        (lambda: Path("a"), lambda: Path("b")),
+        (lambda: np.array([1, 2]), lambda: np.array([1, 3])),
+        (lambda: np.array([[1], [2]]), lambda: np.array([[1, 2]])),
+        (lambda: np.int64(1), lambda: np.int64(2)),
+        (lambda: partial(max, 1), lambda: partial(max, 2)),
+        (lambda: partial(max, 1), lambda: partial(min, 1)),
+        (lambda: partial(sorted, reverse=True), lambda: partial(sorted, reverse=False)),
+        (lambda: Slotted(1), lambda: Slotted(2)),
+        (lambda: Slotted(1, 1), lambda: Slotted(1, 2)),
+        (lambda: Grown(1), lambda: Grown(2)),
+        (lambda: Grown(1), lambda: Grown(1, "blue")),
+        (lambda: Gain(1.0), lambda: Gain(2.0)),
+        (lambda: Gain(1.0), lambda: Gain),
+        (lambda: Called(1.0), lambda: Called(2.0)),
+        (lambda: Constant(1), lambda: Mean(1)),
+        (lambda: len, lambda: max),
+        (lambda: str.upper, lambda: str.lower),
+        (lambda: np.exp, lambda: np.log),
+    ],
+)
+def test_plain_form_tells_different_things_apart(different: tuple[Callable[[], object], ...]) -> None:
+    """Each is made twice: what is alike has one form, and JSON can hold it."""
+    (one, again), (other, _) = ([json.dumps(plain_form([make()])) for _ in range(2)] for make in different)
+    assert one == again
+    assert one != other
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("value", [object(), b"bytes", {"inside": [iter("ab")]}])
+def test_plain_form_refuses_what_it_cannot_tell(value: object) -> None:
+    with pytest.raises(TypeError, match="no attributes to tell it by"):
+        plain_form(value)
 
 
 # ------------------------------------------------------------------------------------ differences in words

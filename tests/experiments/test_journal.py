@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import zlib
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,12 @@ def test_any_values_come_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[bool | int | float | str | None]]
 ) -> None:
     journal = Journal(tmp_path_factory.mktemp("journal"), "d")
-    journal.append(5, {"runs": rows, "failures": []})
+    tables = {"runs": rows[:1], "failures": rows[1:], "turns": rows}
+    journal.append(5, tables)
     journal.sync()
     (path,) = journals_in(journal.folder)
     (line,) = lines_of(path, "d")
-    assert read(path, line) == (5, {"runs": rows, "failures": []})
+    assert read(path, line) == (5, tables)
 
 
 @pytest.mark.unit
@@ -111,6 +113,56 @@ def test_a_torn_line_in_the_midst_costs_its_own_run(
     assert [line.run for line in found] == [0, 2]
     assert read(path, found[1]) == (2, tables_of(2))
     assert capsys.readouterr().err.count("line 3 is torn") == 1
+
+
+def summed(text: bytes) -> bytes:
+    return b"[%d,%b]" % (zlib.crc32(text), text)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "hurt",
+    [
+        summed(b"[" * 100_000),
+        summed(b'[1,{"failures":[]}]'),
+        summed(b'[1,{"runs":[],"failures":[]}]'),
+        summed(b'[1,{"runs":[[1],[1]],"failures":[]}]'),
+        summed(b'[1,{"runs":3,"failures":[]}]'),
+        summed(b'[1,{"runs":[3],"failures":[]}]'),
+        summed(b'[1,{"runs":[[1]],"failures":null}]'),
+        summed(b'[true,{"runs":[[1]],"failures":[]}]'),
+        summed(b"3"),
+        b'[1,{"runs":[[1,null,0.1,"a"]],"failures":[],"turns":[]}]',
+    ],
+)
+def test_a_line_of_another_shape_is_torn(
+    tmp_path: Path, hurt: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, range(3))
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:2], hurt, *lines[3:]]))
+    assert [line.run for line in lines_of(path, "d", notes=True)] == [0, 2]
+    assert capsys.readouterr().err.count("line 3 is torn") == 1
+
+
+@pytest.mark.unit
+def test_whatever_byte_of_a_line_has_flipped_it_is_torn(tmp_path: Path) -> None:
+    """CRC-32 tells each error of one bit; a line that a new end divides is torn twice."""
+    path = written(tmp_path, range(3))
+    whole = path.read_bytes()
+    lines = whole.split(b"\n")
+    start = len(lines[0]) + len(lines[1]) + 2
+    for place in range(start, start + len(lines[2])):
+        for bit in (1, 2, 8):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            assert [line.run for line in lines_of(path, "d")] == [0, 2]
+
+
+@pytest.mark.unit
+def test_a_folder_with_the_name_of_a_journal_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "by-x.jsonl").mkdir()
+    path = written(tmp_path, range(1))
+    assert journals_in(tmp_path) == [path]
 
 
 @pytest.mark.unit

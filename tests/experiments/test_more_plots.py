@@ -611,7 +611,7 @@ def test_differences_stand_from_the_best_down_with_what_is_behind_them(
     assert [line.get_ydata()[0] for line in shown] == list(range(len(table)))  # type: ignore[index]
     assert axes.get_ylim()[1] < 0 < axes.get_ylim()[0]
     assert [line.get_markerfacecolor() == "white" for line in shown] == [
-        low <= 0 <= high for low, high in zip(table["low"], table["high"], strict=True)
+        not p <= 0.05 for p in table["adjusted_p"]
     ]
     np.testing.assert_allclose(spans(axes, "|"), table[["low", "high"]])
     assert any(list(line.get_xdata()) == [0, 0] for line in axes.lines)
@@ -630,6 +630,10 @@ def test_without_correction_there_is_no_column_for_it() -> None:
     axes = plots.difference_forest(contrasts().drop(columns="adjusted_p"), "none").axes[0]
 
     assert "adjusted\np" not in [text.get_text() for text in axes.texts]
+    table = contrasts().sort_values("mean")
+    assert [line.get_markerfacecolor() == "white" for line in marks(axes)] == [
+        low <= 0 <= high for low, high in zip(table["low"], table["high"], strict=True)
+    ]
 
 
 # ------------------------------------------------------------------------------ sensitivity

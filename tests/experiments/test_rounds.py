@@ -23,8 +23,11 @@ Responses = np.ndarray
 """Made responses, shape (points, policies, replications)."""
 
 
-def planned(rule: Sequential, policies: tuple[str, ...] = ("a", "b"), points: int = 1) -> Plan:
+def planned(
+    rule: Sequential, policies: tuple[str, ...] = ("a", "b"), points: int = 1, bounds: tuple[str, ...] = ()
+) -> Plan:
     file = ExperimentFile(
+        bounds=bounds,
         scenario="s",
         policies=list(policies),
         responses=[rule.response],
@@ -271,3 +274,34 @@ def test_the_best_of_one_policy_needs_no_race(tmp_path: Path) -> None:
     path.write_text(f'{head}[replications]\nrule = "best"\nresponse = "turns"\nindifference = 1\n')
     with pytest.raises(InputError, match="the best of one policy is known"):
         load_experiment(str(path))
+
+
+@pytest.mark.theory
+def test_a_bound_is_no_rival_and_runs_as_long_as_they_do() -> None:
+    """A bound far ahead ends no race; it has the worlds of those that are still in."""
+    rule = best(better="higher", cap=200)
+    noise = np.random.default_rng(5).normal(0, 3, (1, 3, 200))
+    responses = noise + np.array([0.0, 2.0, 50.0])[None, :, None]
+    (counts,) = run_out(planned(rule, ("a", "b", "top"), bounds=("top",)), rule, responses).tolist()
+    alone = run_out(planned(rule), rule, responses[:, :2]).tolist()[0]
+    assert counts[:2] == alone
+    assert counts[2] == max(alone) > rule.first
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize(("law", "share"), [("normal", 0.93), ("exponential", 0.86)])
+def test_what_intervals_hold_after_stopping(law: str, share: float) -> None:
+    """Stopping by the width costs little coverage of a normal mean and some of a skewed one.
+
+    The shares are what is promised; each is missed by chance in less than one of 10,000 (binomial).
+    """
+    tries, rule = 200, half_width(half_width=0.35, baseline=None, look_ahead=2, step=10, cap=100)
+    draws = np.random.default_rng(11)
+    made = draws.normal(1, 1, (tries, 1, 100)) if law == "normal" else draws.exponential(1, (tries, 1, 100))
+    counts = run_out(planned(rule, ("a",), points=tries), rule, made)[:, 0]
+    assert len(set(counts.tolist())) > 2  # it is the data that stops
+    held = 0
+    for (values,), count in zip(made, counts.tolist(), strict=True):
+        interval = stats.ttest_1samp(values[:count], 1).confidence_interval(0.95)
+        held += interval.low <= 1 <= interval.high
+    assert held >= stats.binom.ppf(1e-4, tries, share)

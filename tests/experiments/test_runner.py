@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments import runner
+from experiments import workers as workers_module
 from experiments.experiment import load_experiment
 from experiments.files import DiskFault
 from experiments.runner import run_tasks, stream_tasks, usable_cores
@@ -51,6 +52,8 @@ JOBS = """
             sys.exit(3)
         if kind == "returns a lambda":
             return lambda: None
+        if kind == "interrupts":
+            raise KeyboardInterrupt
         if kind == "cannot be printed":
             raise Unprintable()
         return kind
@@ -90,6 +93,10 @@ JOBS = """
                 time.sleep(60)
             except BaseException:
                 pass
+        return number
+
+    def leave_a_thread(number):
+        threading.Thread(target=time.sleep, args=(60,)).start()
         return number
 
     class Noting:
@@ -333,6 +340,28 @@ def test_a_failure_is_a_row_with_stage_and_reason(jobs: ModuleType) -> None:
     assert "_run_one" not in serial[1].traceback
     for chunk in (None, 1, len(tasks)):
         assert run_tasks(jobs.misbehave, tasks, workers=2, chunk=chunk) == serial
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("how", [{}, {"open_executor": lambda: ThreadPoolExecutor(2)}])
+def test_an_interrupt_that_is_not_the_users_is_a_row(jobs: ModuleType, how: dict[str, object]) -> None:
+    """Ctrl-C goes to a main thread, and a worker process of ours ignores it."""
+    with closing(stream_tasks(jobs.misbehave, ["fine", "interrupts", "fine"], workers=2, **how)) as stream:  # type: ignore[arg-type]
+        rows = dict(stream)
+    failure = rows.pop(1)
+    assert isinstance(failure, Failure)
+    assert (failure.stage, failure.kind) == ("run", "KeyboardInterrupt")
+    assert rows == {0: "fine", 2: "fine"}
+
+
+@pytest.mark.crash
+def test_a_thread_that_a_task_leaves_does_not_hold_the_end(
+    jobs: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "LEAVING_SECONDS", 0.3)
+    began = time.monotonic()
+    assert run_tasks(jobs.leave_a_thread, range(6), workers=2) == list(range(6))
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tracemalloc
@@ -394,7 +395,7 @@ def test_fresh_removes_only_what_is_ours(tmp_path: Path, files_of: FilesOf) -> N
         (
             "manifest.json",
             '{"format": "rewritelab sweep 1", "plan": {}}',
-            "expected format 'rewritelab sweep 2'",
+            "expected format 'rewritelab sweep 3'",
         ),
         ("manifest.json", "{", "cannot be read"),
         ("manifest.json", "[" * 100_000, "cannot be read"),
@@ -414,7 +415,27 @@ def test_a_folder_of_others_is_left_as_it_is(
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("key", "value"), [("tables", 5), ("digest", None), ("size", "10"), ("sessions", []), ("sessions", ["x"])]
+    ("key", "value"),
+    [
+        ("tables", 5),
+        ("tables", {}),
+        ("tables", {"runs": ["policy"], "failures": {}}),
+        ("tables", {"runs": {"policy": "word", "failed_stage": "str"}, "failures": {}}),
+        ("tables", {"runs": {"policy": ["str"], "failed_stage": "str"}, "failures": {}}),
+        ("digest", None),
+        ("size", "10"),
+        ("size", True),
+        ("size", -1),
+        ("size", 10**13),
+        ("identity", {"file": [], "version": "1"}),
+        ("sessions", []),
+        ("sessions", ["x"]),
+        ("sessions", [{}]),
+        *(
+            ("sessions", [{"started": "", "ended": None, "command": [], "file": {}} | odd])
+            for odd in ({"command": 3}, {"command": ["a", 3]}, {"started": {}}, {"ended": [1]}, {"file": [1]})
+        ),
+    ],
 )
 def test_a_damaged_manifest_is_told_and_fresh_begins_again(tmp_path: Path, key: str, value: object) -> None:
     with open_store(tmp_path) as store:
@@ -447,15 +468,93 @@ def test_a_table_that_others_hurt_is_told_and_fresh_begins_again(
     path.write_bytes(hurt(path.read_bytes()))
     with pytest.raises(InputError, match=r"runs.parquet: cannot be read.*--fresh"):
         read_runs(tmp_path)
-    with open_store(tmp_path) as store, pytest.raises(InputError, match=r"runs.parquet: cannot be read"):
+    with pytest.raises(InputError, match=r"runs.parquet: cannot be read"), open_store(tmp_path) as store:
         fill(store, [5])
         store.compact()
     with open_store(tmp_path, fresh=True) as store:
         assert not store.finished().any()
 
 
+def flipped(whole: bytes, place: int) -> bytes:
+    return whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+
+
 @pytest.mark.unit
-def test_a_table_of_another_sweep_is_told(tmp_path: Path) -> None:
+def test_a_byte_that_has_flipped_among_the_rows_is_told(tmp_path: Path) -> None:
+    """Rows of chance are not compressed, so that without its checksum a page would be read as it is."""
+    with open_store(tmp_path) as store:
+        for run in range(SIZE):
+            rows = rows_of(run)
+            rows["runs"][0][0] = hashlib.sha256(bytes([run])).hexdigest()
+            store.journal.append(run, rows)
+        store.compact()
+    path = tmp_path / "runs.parquet"
+    whole, held = path.read_bytes(), pq.ParquetFile(path).metadata.row_group(0)
+    told = 0
+    for number in range(held.num_columns):
+        column = held.column(number)
+        start = column.dictionary_page_offset or column.data_page_offset
+        last = start + column.total_compressed_size - 1
+        path.write_bytes(flipped(whole, last))
+        with pytest.raises(InputError, match=r"runs.parquet: cannot be read.*(CRC|checksum)"):
+            read_runs(tmp_path)
+        told += 1
+    assert told == 1 + len(TABLES["runs"])
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_another_sweep_of_the_same_shape_is_told(tmp_path: Path, name: str) -> None:
+    for seed in (1, 2):
+        with open_store(tmp_path / str(seed), identity={"file": {"seed": seed}, "version": "1"}) as store:
+            fill(store, range(SIZE))
+            store.compact()
+    (tmp_path / "2" / f"{name}.parquet").replace(tmp_path / "1" / f"{name}.parquet")
+    complaint = rf"{name}.parquet: belongs to another sweep.*--fresh"
+    with pytest.raises(InputError, match=complaint), open_store(tmp_path / "1"):
+        pass
+    with pytest.raises(InputError, match=complaint):
+        read_table(tmp_path / "1", name)
+    with pytest.raises(InputError, match=complaint):
+        finished_in(tmp_path / "1", {"file": {"seed": 1}, "version": "1"}, SIZE)
+
+
+@pytest.mark.unit
+def test_a_table_with_other_columns_is_told(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(SIZE))
+        store.compact()
+    (tmp_path / "turns.parquet").replace(tmp_path / "failures.parquet")
+    with pytest.raises(InputError, match=r"failures.parquet: has the columns run, turn.*run, policy"):
+        read_table(tmp_path, FAILURES)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", ["failures", "turns"])
+@pytest.mark.parametrize("left", [None, b"", b"PAR1"])
+def test_tables_are_all_there_and_whole_or_the_sweep_is_not_finished(
+    tmp_path: Path, files_of: FilesOf, name: str, left: bytes | None
+) -> None:
+    with open_store(tmp_path) as store:
+        fill(store, range(SIZE))
+        store.compact()
+    path = tmp_path / f"{name}.parquet"
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left)
+    before = files_of(tmp_path)
+    complaint = rf"{name}.parquet: {'is missing' if left is None else 'cannot be read'}.*--fresh"
+    with pytest.raises(InputError, match=complaint), open_store(tmp_path):
+        pass
+    assert files_of(tmp_path) == before
+    with pytest.raises(InputError, match=complaint):
+        read_table(tmp_path, name)
+    with open_store(tmp_path, fresh=True) as store:
+        assert not store.finished().any()
+
+
+@pytest.mark.unit
+def test_a_table_of_a_larger_plan_is_told(tmp_path: Path) -> None:
     for name, size in (("small", SIZE), ("large", 100)):
         with open_store(tmp_path / name, size=size) as store:
             fill(store, [1, size - 1])
@@ -568,6 +667,30 @@ def test_a_path_that_cannot_be_written_is_told(
     with pytest.raises(InputError, match="cannot be written"):
         write_atomically(path, b"x")
     assert files_of(tmp_path) == before
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("path", [Path(), Path("/"), Path(".."), Path("pipe")])
+def test_a_path_to_no_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(InputError, match=r"cannot be written.*expected the path of a file"):
+        write_atomically(path, b"x")
+    assert [left.name for left in tmp_path.iterdir()] == ["pipe"]
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed_and_not_replaced(tmp_path: Path, there: bool) -> None:
+    target, link = tmp_path / "elsewhere" / "figure.svg", tmp_path / "figure.svg"
+    if there:
+        target.parent.mkdir()
+        target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
 
 
 @pytest.mark.unit

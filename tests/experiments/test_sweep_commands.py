@@ -73,7 +73,7 @@ def test_exit_codes(command: Command, zoo: str, quick: Path, tmp_path: Path) -> 
     failing.write_text(quick.read_text().replace("naive-never-summarised", f"{zoo}:RaisesInCheck"))
     said = command("sweep", failing, "--output", out, "--workers", "1")
     assert said.code == 1
-    assert "8 runs failed; the table failures says where and why" in said.err
+    assert "8 runs failed, most often at check: policy raised LookupError: no check" in said.err
     assert "Traceback" not in said.err
     wrong = [
         (("sweep", quick, "--output", out), "another sweep"),

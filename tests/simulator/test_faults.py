@@ -106,6 +106,31 @@ def test_an_interrupt_of_the_user_passes_through(scripted: Make, setting: Settin
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("method", METHODS)
+def test_a_failure_of_a_policys_own_names_the_stage_that_was_asked(
+    scripted: Make, setting: Setting, method: str
+) -> None:
+    def act(question: object) -> object:
+        raise RunFailed("elsewhere", "as I please")
+
+    with pytest.raises(RunFailed, match=r"policy raised RunFailed: .*as I please") as failure:
+        simulate(setting, faulty(scripted, method, act))
+    assert failure.value.stage == method
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_whose_time_is_up_within_a_call_says_so(scripted: Make, setting: Setting, method: str) -> None:
+    def never(question: object) -> object:
+        for _ in count():
+            pass
+
+    with pytest.raises(RunFailed, match=r"no end within 0\.5 seconds") as failure:
+        simulate(setting, faulty(scripted, method, never), time_limit=0.5)
+    assert failure.value.stage == "time limit"
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize("answer", [None, "yes", 1, 0.5, [], object()])
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_nonsense_names_the_stage(scripted: Make, setting: Setting, method: str, answer: object) -> None:

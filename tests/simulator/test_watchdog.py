@@ -241,8 +241,7 @@ def test_nothing_is_raised_after_a_run_whatever_the_moment(
 
 
 @pytest.mark.unit
-@EVERYWHERE
-def test_a_look_sees_that_the_run_has_been_left(where: Where) -> None:
+def test_a_look_sees_that_the_run_has_been_left() -> None:
     """As where the word that ended a run came before the watch could be put away."""
 
     def host(_number: int, _frame: object) -> None: ...
@@ -263,7 +262,7 @@ def test_a_look_sees_that_the_run_has_been_left(where: Where) -> None:
 
     signal.signal(signal.SIGALRM, host)
     signal.setitimer(signal.ITIMER_REAL, 1000, 77)
-    assert where(go_on) == "undisturbed"
+    assert go_on() == "undisturbed"
     assert wait_until(lambda: not watchdogs())
     assert signal.getsignal(signal.SIGALRM) is host
     timer, interval = signal.setitimer(signal.ITIMER_REAL, 0)

@@ -85,10 +85,26 @@ def test_a_pair_counts_where_both_have_a_response(build: Build, runs_of: Rows) -
 
     one, mute = comparison(runs_of(experiment, value), experiment, PLOT).to_dict("records")
     assert (one["n"], one["missing"], one["mean"], one["low"], one["high"]) == (2, 2, 1, 1, 1)
-    assert (one["p"], one["adjusted_p"]) == (0, 0)  # differences that are all alike, and not 0
+    assert (one["p"], one["adjusted_p"]) == (0.5, 0.5)  # two of one sign: as often as not by chance
     assert (mute["n"], mute["missing"]) == (0, 4)
     unknown = ("mean", "low", "high", "variance_reduction", "p", "adjusted_p")
     assert all(np.isnan(mute[name]) for name in unknown)
+
+
+@pytest.mark.theory
+def test_yes_or_no_is_compared_as_shares(build: Build, runs_of: Rows) -> None:
+    """Of 20 pairs 9 differ one way and 2 the other; Student's p is not McNemar's."""
+    experiment = build(("naive", "one"), responses=["overflowed"], replications=20)
+    ends = {"one": [1.0] * 9 + [0.0] * 2 + [1.0] * 9, "naive": [0.0] * 9 + [1.0] * 2 + [1.0] * 9}
+    runs = runs_of(experiment, lambda at, world: ends[str(at["policy"])][world])
+    plot = PLOT.model_copy(update={"response": "overflowed"})
+    (row,) = comparison(runs, experiment, plot).to_dict("records")
+    assert row["p"] == pytest.approx(stats.binomtest(9, 11).pvalue)
+    assert row["adjusted_p"] == row["p"]
+    assert row["mean"] == pytest.approx(7 / 20)
+    low, high = stats.norm.interval(0.95, 7 / 22, np.sqrt((12 / 22 - (7 / 22) ** 2) / 22))
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    assert (row["n"], row["missing"]) == (20, 0)
 
 
 @pytest.mark.unit

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from experiments.analyses.contrasts import differences, effects, factorial_contrasts
 from experiments.experiment import Experiment, ExperimentFile, PlotTable, load_experiment
@@ -243,6 +243,18 @@ def test_intervals_of_differences_cover() -> None:
         labels = {"gate off": level, "policy": "p", "replication": world, "failure": None}
         rows.append(labels | dict(zip(responses, values, strict=True)))
     covered(differences_of(pd.DataFrame(rows), experiment), -3)
+
+
+@pytest.mark.theory
+def test_differences_of_yes_or_no_are_those_of_shares() -> None:
+    """One of ten pairs differs; and none, where Student's interval would have no width."""
+    experiment = levels("none", "one", "two", replications=10, responses=("overflowed",))
+    runs = made(experiment, lambda point, world: float(point["gate off"] == "one" and world == 0))
+    one, two = differences_of(runs, experiment).to_dict("records")
+    low, high = norm.interval(0.95, 1 / 12, np.sqrt((2 / 12 - (1 / 12) ** 2) / 12))
+    assert (one["mean"], one["low"], one["high"]) == pytest.approx((0.1, low, high))
+    low, high = norm.interval(0.95, 0, np.sqrt((1 / 12) / 12))
+    assert (two["mean"], two["low"], two["high"]) == pytest.approx((0, low, high))
 
 
 @pytest.mark.unit

@@ -116,6 +116,15 @@ def test_a_step_is_cut_where_it_is() -> None:
     assert smoothed[39] == pytest.approx(60 * 5 / 11)  # five turns on each side, five of the eleven are level
 
 
+@pytest.mark.theory
+@pytest.mark.parametrize("turns", [100, 104])
+def test_a_run_that_never_levels_has_no_cut(turns: int) -> None:
+    """Of a straight line any later start is better, so the rule stops at half, its limit."""
+    assert warm_up([history([float(turn) for turn in range(turns)])], 5)[1] is None
+    step = [0.0] * 45 + [60.0, 61.0] * ((turns - 45) // 2 + 1)  # a batch before the limit can be told
+    assert warm_up([history(step[:turns])], 5)[1] == 46
+
+
 @pytest.mark.unit
 def test_runs_are_cut_to_the_shortest_and_others_do_not_count() -> None:
     runs = [history([10.0] * 60), history([30.0] * 80), history([99.0] * 55, "other")]

@@ -131,7 +131,7 @@ def test_what_is_said_of_several_places(build: Build, runs_of: Rows) -> None:
     assert statements(runs, experiment, LOWER) == [
         f"calm, y (lower is better): a is the best of 2{ending}",
         f"wild, y (lower is better): all 2 policies are alike in every world{ending}",
-        "may be the best on y in all 2 places: a",
+        "may be the best on y in each of 2 places, 95% a place: a",
     ]
 
 
@@ -165,3 +165,18 @@ def test_the_true_best_is_nearly_always_in_the_subset(build: Build, runs_of: Row
     missed = int((~table.loc[table["policy"] == "a", "best"].astype(bool)).sum())
     assert missed <= stats.binom.ppf(1 - 1e-4, places, 0.05)
     assert table.groupby("place")["best"].sum().lt(4).any()  # and the subset is no mere list of all
+
+
+@pytest.mark.unit
+def test_after_a_race_its_own_verdict_stands(build: Build, runs_of: Rows) -> None:
+    """Who fell out has few worlds; the winner of the race is the best, and nobody is ranked beside it."""
+    rule = {"rule": "best", "response": "y", "indifference": 1.0, "first": 5, "cap": WORLDS}
+    experiment = build(("a", "b", "c"), replications=rule)
+    shift = {"a": 0.0, "b": 2.0, "c": 90.0}
+    runs = runs_of(experiment, lambda at, world: shift[str(at["policy"])] + (world * 7 % 5) / 10)
+    runs = runs[(runs["policy"] != "c") | (runs["replication"] < 5)]
+    table = ranking(runs, experiment, LOWER).set_index("policy")
+    assert table["best"].to_dict() == {"a": True, "b": False, "c": False}
+    assert table["lead"].isna().all()
+    (said,) = statements(runs, experiment, LOWER)
+    assert "a is the best or within 1 of it, with 95% confidence" in said

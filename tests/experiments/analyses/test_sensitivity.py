@@ -80,17 +80,43 @@ def test_all_points_are_needed(build: Build, runs_of: Rows) -> None:
     )
     runs = runs_of(experiment, lambda at, world: None if (at["point"], world) == (2, 0) else 1.0)
     assert set(sensitivity(runs, experiment, PLOT)["mu"]) == {0.0}  # a run is missing, no point is
-    with pytest.raises(InputError, match="1 of 4 points have no y"):
-        sensitivity(runs[runs["point"] != 2], experiment, PLOT)
+    for analysis in (sensitivity, swings):
+        with pytest.raises(
+            InputError, match="no world has y at all of 4 points, and 1 have it in none"
+        ) as found:
+            analysis(runs[runs["point"] != 2], experiment, PLOT)
+        assert "\n" not in str(found.value)
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize("missing", [(0, 1), (1, 0)])
+def test_a_world_that_a_point_lacks_moves_no_effect(
+    build: Build, runs_of: Rows, missing: tuple[int, int]
+) -> None:
+    """The world adds 100 alike; were it counted at some points only, it would pass for an effect."""
+    design = Design(kind="morris", trajectories=2)
+    experiment = build(("p",), factor=FACTORS[:1], design=design, replications=2)
+    runs = runs_of(
+        experiment,
+        lambda at, world: None if (at["point"], world) == missing else float(at["linear"]) + 100 * world,
+    )
+    (row,) = sensitivity(runs, experiment, PLOT).to_dict("records")
+    assert (row["mu"], row["sigma"]) == pytest.approx((20, 0), abs=1e-3)
+    (swing,) = swings(runs, experiment, PLOT).to_dict("records")
+    levels = np.unique([experiment.labels(point)["linear"] for point in range(experiment.size)])
+    assert swing["high_value"] - swing["low_value"] == pytest.approx(np.ptp(levels))
 
 
 @pytest.mark.unit
 def test_means_of_points(build: Build, runs_of: Rows) -> None:
     experiment = build(("p",), factor=(Factor(name="x", path="x", values=(1, 2, 3)),), replications=4)
-    runs = runs_of(experiment, lambda at, world: None if at["x"] == 2 or world == 3 else at["x"] * 10 + world)
-    found = point_means(runs, experiment, PLOT)
-    assert found[[0, 2]].tolist() == [11, 31]
-    assert np.isnan(found[1])
+    holes = {(2, 0), (1, 3)}
+    runs = runs_of(
+        experiment, lambda at, world: None if (at["x"], world) in holes else at["x"] * 10 + world**2
+    )
+    assert point_means(runs, experiment, PLOT).tolist() == [12.5, 22.5, 32.5]  # worlds 1 and 2
+    without = runs[~((runs["x"] == 2) & (runs["replication"] == 1))]  # still to come
+    assert point_means(without, experiment, PLOT).tolist() == [14, 24, 34]
 
 
 # ------------------------------------------------------------------------------------ swings
@@ -121,9 +147,9 @@ def test_the_ends_of_a_range_are_its_outer_fifths(build: Build, runs_of: Rows) -
 
 
 @pytest.mark.unit
-def test_a_swing_without_a_response_is_unknown(build: Build, runs_of: Rows) -> None:
-    experiment = build(("p",), factor=(Factor(name="x", path="x", values=(1, 2)),))
-    runs = runs_of(experiment, lambda at, _: None if at["x"] == 1 else 8.0)
-    (row,) = swings(runs, experiment, PLOT).to_dict("records")
-    assert np.isnan(row["low_value"])
-    assert (row["base"], row["high_value"]) == (8, 8)
+def test_a_swing_without_a_world_is_refused(build: Build, runs_of: Rows) -> None:
+    """Each point has worlds, and no two have the same: nothing can be told apart from the worlds."""
+    experiment = build(("p",), factor=(Factor(name="x", path="x", values=(1, 2)),), replications=2)
+    runs = runs_of(experiment, lambda at, world: None if at["x"] == world + 1 else 8.0)
+    with pytest.raises(InputError, match="no world has y at all of 2 points, and 0 have it in none"):
+        swings(runs, experiment, PLOT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,8 +16,10 @@ from experiments.statistics import (
     bonferroni_confidence,
     family_false_alarm_rate,
     holm,
+    mcnemar_p_value,
     paired,
     paired_difference,
+    paired_share_difference,
     paired_t_p_value,
 )
 
@@ -71,7 +74,8 @@ def test_what_is_not_defined_is_none_or_infinite() -> None:
 @pytest.mark.unit
 def test_p_values_without_a_variance() -> None:
     assert paired_t_p_value([3.0], [1.0]) == 1.0
-    assert paired_t_p_value([0.3, 0.3, 0.3], [0.1, 0.1, 0.1]) == 0.0
+    assert paired_t_p_value([0.3, 0.3, 0.3], [0.1, 0.1, 0.1]) == stats.binomtest(3, 3).pvalue == 1 / 4
+    assert paired_t_p_value([0.1] * 9, [0.3] * 9) == stats.binomtest(0, 9).pvalue == 1 / 256
     assert paired_t_p_value([0.3, 0.7], [0.3, 0.7]) == 1.0
 
 
@@ -115,6 +119,98 @@ def test_a_swapped_pair_swaps_the_sign(pairs: list[tuple[float, float]]) -> None
     a, b = zip(*pairs, strict=True)
     there, back = paired_difference(a, b), paired_difference(b, a)
     assert (there.estimate, there.low, there.high) == pytest.approx((-back.estimate, -back.high, -back.low))
+
+
+# --------------------------------------------------------------------------- pairs of yes and no
+
+PRIME_MINISTER = (794, 150, 86, 570)  # approved both times, only first, only second, never
+
+
+def columns_of(both: int, first: int, second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs that a 2 x 2 table counts."""
+    cells = [(1, 1)] * both + [(1, 0)] * first + [(0, 1)] * second + [(0, 0)] * neither
+    a, b = np.array(cells, dtype=float).T
+    return a, b
+
+
+@pytest.mark.theory
+def test_approval_of_the_prime_minister() -> None:
+    """Agresti, Categorical Data Analysis, 2nd edition, table 10.1: 0.04, Wald's 95% interval 0.02 to 0.06.
+
+    Half an observation a cell moves neither in two digits at 1600 pairs.
+    """
+    found = paired_share_difference(*columns_of(*PRIME_MINISTER))
+    assert [round(bound, 2) for bound in found[:3]] == [0.04, 0.02, 0.06]
+    assert found.n == 1600
+    assert mcnemar_p_value(*columns_of(*PRIME_MINISTER)) == pytest.approx(3.7e-5, rel=0.05)
+
+
+@pytest.mark.theory
+def test_the_interval_is_walds_of_the_table_with_half_an_observation_more_in_each_cell() -> None:
+    """In doubled counts a cell more is one: Wald's variance is the multinomial's of that larger table."""
+    both, first, second, neither = 3, 9, 2, 6
+    table = (np.array([both, first, second, neither]) + 0.5) / 22
+    signs = np.array([0, 1, -1, 0])
+    centre = table @ signs
+    error = math.sqrt((table @ signs**2 - centre**2) / 22)
+    found = paired_share_difference(*columns_of(both, first, second, neither), 0.9)
+    expected = stats.norm.interval(0.9, centre, error)
+    assert found[1:3] == pytest.approx(expected)
+    assert found.estimate == pytest.approx(7 / 20)
+    a, b = columns_of(both, first, second, neither)
+    assert paired_share_difference(b, a, 0.9)[:3] == pytest.approx([-7 / 20, -found.high, -found.low])
+
+
+def chance_of_cover(n: int, first: float, second: float) -> float:
+    """Return how often the interval holds the truth, summed over all tables of n pairs: no draw, no noise."""
+    chance = 0.0
+    for left, right in itertools.product(range(n + 1), repeat=2):
+        if left + right > n:
+            continue
+        found = paired_share_difference(*columns_of(0, left, right, n - left - right))
+        if found.low <= first - second <= found.high:
+            cells = [left, right, n - left - right]
+            chance += float(stats.multinomial.pmf(cells, n, [first, second, 1 - first - second]))
+    return chance
+
+
+@pytest.mark.theory
+@pytest.mark.parametrize(
+    ("n", "differ", "share"),
+    [
+        *[(20, differ, share) for differ in (0.1, 0.3, 0.5) for share in (0.5, 0.7, 0.9)],
+        *[(40, differ, share) for differ in (0.1, 0.5, 0.8) for share in (0.5, 0.9)],
+    ],
+)
+def test_differences_of_shares_cover(n: int, differ: float, share: float) -> None:
+    """`differ` of the pairs differ, and in `share` of these the first side is the 1."""
+    assert chance_of_cover(n, differ * share, differ * (1 - share)) >= 0.93
+
+
+@pytest.mark.theory
+def test_mcnemars_test_is_a_fair_coin_over_the_pairs_that_differ() -> None:
+    """Of 7 that differ at most 1 goes the other way: 2 (1 + 7) / 2^7."""
+    assert mcnemar_p_value(*columns_of(30, 6, 1, 2)) == pytest.approx(2 * (1 + 7) / 2**7)
+    assert mcnemar_p_value(*columns_of(0, 1, 6, 0)) == pytest.approx(2 * (1 + 7) / 2**7)
+    assert mcnemar_p_value(*columns_of(3, 0, 0, 4)) == 1
+    assert mcnemar_p_value(*columns_of(0, 4, 4, 0)) == 1
+
+
+@pytest.mark.unit
+def test_pairs_of_shares_at_the_ends() -> None:
+    alike = paired_share_difference([1, 0, 1], [1, 0, 1])
+    assert alike.estimate == 0
+    assert alike.low == -alike.high < 0  # three that are alike do not say that all are
+    apart = paired_share_difference([1] * 5, [0] * 5, 0.5)
+    assert (apart.estimate, apart.high) == (1, 1)
+    assert paired_share_difference([1], [0]).low > -1
+    for refused in (paired_share_difference, mcnemar_p_value):
+        with pytest.raises(ValueError, match="0 or 1"):
+            refused([0.5], [1])
+        with pytest.raises(ValueError, match="one length"):
+            refused([1, 0], [1])
+    with pytest.raises(ValueError, match="confidence"):
+        paired_share_difference([1], [0], 1.0)
 
 
 # --------------------------------------------------------------------------- families
