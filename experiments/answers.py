@@ -13,18 +13,16 @@ from experiments.analyses import ranking
 from experiments.analyses.boundary import boundary
 from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import PlotTable
-from experiments.pictures import analysis_of
+from experiments.pictures import shown
 from experiments.reports import number
 from experiments.results import Results
 from experiments.rounds import half_width
 from experiments.statistics import excludes_zero
+from experiments.statistics.multiple import SURE
 from simulator import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-SURE = 0.05
-"""Adjusted p value up to which a difference is taken for one."""
+    pass
 
 
 def answers(results: Results) -> list[str]:
@@ -70,7 +68,7 @@ def _ranking(results: Results, plot: PlotTable) -> Iterator[str]:
 
 
 def _phase(results: Results, plot: PlotTable) -> Iterator[str]:
-    found = _table(results, plot)
+    found = shown(results, plot)
     counts = found["regime"].value_counts()
     yield "; ".join(f"{name} at {count} of {len(found)} points" for name, count in counts.items())
     if plot.line is None:
@@ -84,7 +82,7 @@ def _phase(results: Results, plot: PlotTable) -> Iterator[str]:
 
 
 def _comparison(results: Results, plot: PlotTable) -> Iterator[str]:
-    found = _table(results, plot).dropna(subset=["mean"])
+    found = shown(results, plot).dropna(subset=["mean"])
     if found.empty:
         return
     sure = found[found["adjusted_p"] <= SURE]
@@ -97,7 +95,7 @@ def _comparison(results: Results, plot: PlotTable) -> Iterator[str]:
 
 
 def _sensitivity(results: Results, plot: PlotTable) -> Iterator[str]:
-    found = _table(results, plot)
+    found = shown(results, plot)
     key = "total" if "total" in found.columns else "mu_star"
     words = {"total": "total index", "mu_star": "mean elementary effect"}[key]
     most = max(found.to_dict("records"), key=lambda row: float(row[key]))
@@ -105,7 +103,7 @@ def _sensitivity(results: Results, plot: PlotTable) -> Iterator[str]:
 
 
 def _effects(results: Results, plot: PlotTable) -> Iterator[str]:
-    found = _table(results, plot)
+    found = shown(results, plot)
     own = found[(found["response"] == plot.response) & (found["n"] > 0)]
     sure = [row for row in own.to_dict("records") if excludes_zero(row["low"], row["high"])]
     if not sure:
@@ -119,16 +117,10 @@ def _effects(results: Results, plot: PlotTable) -> Iterator[str]:
 
 
 def _differences(results: Results, plot: PlotTable) -> Iterator[str]:
-    found = _table(results, plot)
+    found = shown(results, plot)
     known = [row for row in found.to_dict("records") if row["n"] > 0]
     sure = sum(excludes_zero(row["low"], row["high"]) for row in known)
     yield f"{sure} of {len(known)} differences to {plot.baseline} are told from 0, one by one"
-
-
-def _table(results: Results, plot: PlotTable) -> pd.DataFrame:
-    found = analysis_of(results, plot)
-    assert found is not None
-    return found
 
 
 def _interval(row: Mapping[Hashable, Any], key: str) -> str:

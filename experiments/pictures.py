@@ -176,7 +176,8 @@ def _refusals(results: Results, _plot: PlotTable) -> pd.DataFrame:
 # --------------------------------------------------------------------------- figures
 
 
-def _shown(results: Results, plot: PlotTable) -> pd.DataFrame:
+def shown(results: Results, plot: PlotTable) -> pd.DataFrame:
+    """Return the table of a picture that shows one beside the means."""
     table = analysis_of(results, plot)
     assert table is not None
     return table
@@ -211,7 +212,7 @@ def _draw_phase(results: Results, plot: PlotTable) -> Figure:
     intercept, slope = plot.line or (0.0, 0.0)
     across, along = results.experiment.factors
     return plots.phase_diagram(
-        _shown(results, plot),
+        shown(results, plot),
         across,
         along,
         analytic=(lambda x: intercept + slope * x) if plot.line else None,
@@ -246,7 +247,7 @@ def _draw_differences(results: Results, plot: PlotTable) -> Figure:
 
     labels = titled(results)
     return plots.difference_table(
-        _shown(results, plot),
+        shown(results, plot),
         baseline=str(plot.baseline),
         replications=results.experiment.file.cap,
         labels=labels,
@@ -258,7 +259,7 @@ def _draw_effects(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
     return plots.effect_forest(
-        _shown(results, plot),
+        shown(results, plot),
         str(plot.response),
         replications=results.experiment.file.cap,
         labels=titled(results),
@@ -275,7 +276,7 @@ def _draw_interactions(results: Results, plot: PlotTable) -> Figure:
 def _draw_comparison(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _shown(results, plot)
+    table = shown(results, plot)
     if table["place"].nunique() > 1:
         table = table.assign(policy=table["policy"] + ", " + table["place"])
     return plots.difference_forest(
@@ -286,27 +287,27 @@ def _draw_comparison(results: Results, plot: PlotTable) -> Figure:
 def _draw_ranking(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _shown(results, plot).rename(columns={"place": "scenario"})
+    table = shown(results, plot).rename(columns={"place": "scenario"})
     return plots.ranking_chart(table, str(plot.response), better=plot.better, labels=titled(results))
 
 
 def _draw_pareto(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _named_by_place(_shown(results, plot))
+    table = _named_by_place(shown(results, plot))
     return plots.pareto_front(table, str(plot.x), str(plot.y), labels=titled(results))
 
 
 def _draw_survival(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    return plots.survival_curves(_shown(results, plot))
+    return plots.survival_curves(shown(results, plot), event="overflow or halt")
 
 
 def _draw_sensitivity(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table, labels = _shown(results, plot), titled(results)
+    table, labels = shown(results, plot), titled(results)
     if "first" in table.columns:
         return plots.sensitivity_bars(table, labels=labels)
     return plots.morris_plane(table, response=str(plot.response), labels=labels)
@@ -315,13 +316,13 @@ def _draw_sensitivity(results: Results, plot: PlotTable) -> Figure:
 def _draw_tornado(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    return plots.tornado(_shown(results, plot), str(plot.response), labels=titled(results))
+    return plots.tornado(shown(results, plot), str(plot.response), labels=titled(results))
 
 
 def _draw_rejection(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _named_by_place(_shown(results, plot))
+    table = _named_by_place(shown(results, plot))
     return plots.rejection_against_net(table, net_label="Net of an attempt (tokens)")
 
 

@@ -5,6 +5,7 @@ Every number on the page comes from `results` and the analyses; here it is only 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -241,14 +242,8 @@ def _manifest(results: Results) -> dict[str, object]:
 def _commands(results: Results) -> Iterator[str]:
     name = results.experiment.name
     words = read_manifest(results.folder)["sessions"][0].get("command") or ["rewritelab", "sweep", name]
-    yield " ".join(map(_quoted, words))
-    yield f"rewritelab report {_quoted(str(results.folder))}"
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
+    yield " ".join(map(shlex.quote, words))
+    yield f"rewritelab report {shlex.quote(str(results.folder))}"
 
 
 def _runs(results: Results, worlds: int) -> Iterator[ViewedRun]:

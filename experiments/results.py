@@ -23,7 +23,7 @@ from experiments.statistics import (
 )
 from experiments.store import FAILURES, read_runs, read_table
 from experiments.sweeping import experiment_of
-from scenarios.measures import MEASURES, YES_OR_NO, possible
+from scenarios.measures import MEASURES, is_yes_or_no, possible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def interval_of(response: str, values: Sequence[float], *, bootstrap: bool = Fal
     """
     if not values:
         return None
-    if response in MEASURES and MEASURES[response].unit == YES_OR_NO:
+    if is_yes_or_no(response):
         return share_interval(round(sum(values)), len(values))
     interval = bootstrap_interval(values, seed=BOOTSTRAP_SEED) if bootstrap else mean_interval(values)
     if response in MEASURES:

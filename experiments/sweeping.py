@@ -109,8 +109,14 @@ class SweepJob:
 
 def run_at(plan: Plan, at: Coordinates) -> Run:
     """Make the run that stands somewhere in a plan. Raises RunFailed."""
-    limit = plan.experiment.file.time_limit_seconds or TIME_LIMIT_SECONDS
-    return simulate(plan.setting(at), plan.policy(at), plan.seed(at), time_limit=limit)
+    return simulate(
+        plan.setting(at), plan.policy(at), plan.seed(at), time_limit=time_limit_of(plan.experiment)
+    )
+
+
+def time_limit_of(experiment: Experiment) -> float:
+    """Return the wall-clock seconds that a run of an experiment may take."""
+    return experiment.file.time_limit_seconds or TIME_LIMIT_SECONDS
 
 
 def response(run: Run, name: str) -> float | None:
@@ -179,7 +185,7 @@ def sweep(  # noqa: PLR0913 - one parameter an option of the command
                         todo,
                         workers=workers,
                         open_executor=open_executor,
-                        time_limit=experiment.file.time_limit_seconds or TIME_LIMIT_SECONDS,
+                        time_limit=time_limit_of(experiment),
                     )
                 ) as stream,
             ):

@@ -378,3 +378,12 @@ MEASURES: dict[str, Measure] = {
     ),
 }
 """All registered measures, by name."""
+
+
+def is_yes_or_no(response: str) -> bool:
+    """Say whether a response is 0 or 1, so that its means are shares.
+
+    >>> is_yes_or_no("overflowed"), is_yes_or_no("turns")
+    (True, False)
+    """
+    return response in MEASURES and MEASURES[response].unit == YES_OR_NO

@@ -10,7 +10,7 @@ from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import Experiment, PlotTable
 from experiments.results import interval_columns
 from experiments.statistics import holm, mcnemar_p_value, paired, paired_share_difference, paired_t_p_value
-from scenarios.measures import MEASURES, YES_OR_NO
+from scenarios.measures import is_yes_or_no
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,12 +54,3 @@ def comparison(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> p
     if tested.any():
         table.loc[tested, "adjusted_p"] = holm(table.loc[tested, "p"].to_numpy(dtype=float))
     return table
-
-
-def is_yes_or_no(response: str) -> bool:
-    """Say whether a response is 0 or 1, so that its means are shares.
-
-    >>> is_yes_or_no("overflowed"), is_yes_or_no("turns")
-    (True, False)
-    """
-    return response in MEASURES and MEASURES[response].unit == YES_OR_NO

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.analyses.comparison import is_yes_or_no
 from experiments.designs.factorial import fractional
 from experiments.experiment import Experiment, PlotTable
 from experiments.factors import Factor, Value
 from experiments.results import interval_columns
 from experiments.statistics import Interval, mean_interval, paired_difference, paired_share_difference
+from scenarios.measures import is_yes_or_no
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,6 +39,7 @@ from experiments.plots.style import (
 )
 from experiments.plots.tables import DASH, axis_label, number_words, require_columns, tick_words
 from experiments.statistics import excludes_zero
+from experiments.statistics.multiple import SURE
 
 COLUMNS = ("policy", "mean", "low", "high", "n", "variance_reduction")
 COLUMN_INCHES = 0.62
@@ -47,10 +48,6 @@ BETTER = {
     "lower": ("left", "\N{LEFTWARDS ARROW} better"),
     "higher": ("right", "better \N{RIGHTWARDS ARROW}"),
 }
-
-
-SURE = 0.05
-"""Adjusted p value up to which a difference is told from 0."""
 
 
 @styled

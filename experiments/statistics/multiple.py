@@ -19,6 +19,9 @@ from experiments.statistics.intervals import CONFIDENCE
 from experiments.statistics.pairs import PairedDifference, discordant, pair, paired, variance
 from experiments.statistics.samples import require_share, sample_table
 
+SURE = 0.05
+"""Adjusted p value up to which a difference is told from 0."""
+
 
 class Comparison(NamedTuple):
     """One of several comparisons.
