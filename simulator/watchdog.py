@@ -8,7 +8,6 @@ sees for itself whether the run is still there.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import signal
 import sys
@@ -143,13 +142,17 @@ def _by_thread(look: _Look) -> Iterator[None]:
 
     send = ctypes.pythonapi.PyThreadState_SetAsyncExc
     looker = threading.Thread(target=keep_looking, name="watchdog", daemon=True)
-    looker.start()
     try:
+        looker.start()  # in here: a word may be heard before this returns
         yield
     finally:
-        while not ended.is_set():
-            with contextlib.suppress(*sent), one_at_a_time:  # it may be heard just here
-                ended.set()
+        while True:
+            try:
+                with one_at_a_time:
+                    ended.set()
+                break
+            except (RunFailed, NoAnswer):  # heard just here; a call outside of the try could hear it, too
+                pass
         if sent:
             _hear_out(tuple(sent))
 
