@@ -9,7 +9,7 @@ FINDINGS = gate-off gate-ablation tag-recall-constraint tombstone-placement esca
 	coherence-cost accretion guard-tuning epoch-and-cap false-floor
 FINDINGS_TABLES = tag-recall-closed tag-recall-needed gridlock decay-factors policy-variants
 
-.PHONY: help format format-check lint types layers test docs tables findings bench lock
+.PHONY: help format format-check lint types layers test docs tables validation findings bench lock
 
 help:          ## this list
 	@grep -E '^[a-z-]+: +##' Makefile
@@ -38,6 +38,9 @@ docs:          ## the code blocks of README and docs, and the examples in docstr
 
 tables:        ## the tables in docs/*.md that are made from the code
 	$(PYTHON) docs/make_tables.py
+
+validation:    ## the tables of docs/validation.md, from runs of all that has an external figure
+	$(PYTHON) docs/make_validation.py
 
 findings:      ## the sweeps of docs/findings.md into results/, and its pictures
 	for study in $(FINDINGS); do \

@@ -110,7 +110,7 @@ def parameters() -> str:
         for field in dataclasses.fields(home):
             told = field.metadata.get("parameter")
             assert isinstance(told, Parameter), f"{home.__name__}.{field.name} tells nothing of itself"
-            default = "none" if field.default is None else f"{field.default:,}"
+            default = "none" if field.default in (None, ()) else f"{field.default:,}"
             rows.append(
                 [
                     code(f"{path}.{field.name}"),

@@ -15,7 +15,7 @@ from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import PlotTable
 from experiments.pictures import shown
 from experiments.reports import number
-from experiments.results import Results
+from experiments.results import Results, has_failed
 from experiments.rounds import half_width
 from experiments.statistics import excludes_zero
 from experiments.statistics.multiple import SURE
@@ -34,16 +34,30 @@ def answers(results: Results) -> list[str]:
         if tell is None:
             continue
         if plot.kind == "ranking" and ranked:  # of further responses only what holds everywhere
-            said.append(ranking.statements(results.runs, results.experiment, plot)[-1])
+            said.append(ranking.statements(results.ran, results.experiment, plot)[-1])
             continue
         ranked = ranked or plot.kind == "ranking"
         try:
             said.extend(tell(results, plot))
         except InputError:  # what cannot be shown says so in its own place
             continue
-    failed = int(results.runs["failure"].notna().sum())
-    said.append(f"{len(results.runs):,} runs, {f'{failed:,}' if failed else 'none'} failed")
-    return said
+    said.append(_counted(results))
+    return [*said, *_skipped(results)]
+
+
+def _counted(results: Results) -> str:
+    """Return how many runs there are, and how many of them failed."""
+    failed, skipped = int(has_failed(results.runs).sum()), len(results.skipped)
+    words = f"{len(results.runs):,} runs, {f'{failed:,}' if failed else 'none'} failed"
+    return f"{words}, {skipped:,} skipped" if skipped else words
+
+
+def _skipped(results: Results) -> Iterator[str]:
+    """Yield each reason for which runs were skipped, and whose they were."""
+    for reason, own in results.skipped.groupby("failure", sort=False):
+        where = own.groupby("policy", sort=False)["scenario"].unique()
+        told = (f"{policy} in {', '.join(map(str, places))}" for policy, places in where.items())
+        yield f"skipped: {reason}: {'; '.join(told)}"
 
 
 def _precision(results: Results) -> Iterator[str]:
@@ -52,7 +66,7 @@ def _precision(results: Results) -> Iterator[str]:
     if isinstance(rule, int) or rule.half_width is None:
         return
     widths = []
-    for _, group in by_place(results.runs, experiment):
+    for _, group in by_place(results.ran, experiment):
         wide = worlds(group, rule.response, experiment.policies)
         widths.append(half_width(experiment, rule, wide.to_numpy().T))
     missed = [width for width in widths if width > rule.half_width]
@@ -64,7 +78,7 @@ def _precision(results: Results) -> Iterator[str]:
 
 
 def _ranking(results: Results, plot: PlotTable) -> Iterator[str]:
-    yield from ranking.statements(results.runs, results.experiment, plot)
+    yield from ranking.statements(results.ran, results.experiment, plot)
 
 
 def _phase(results: Results, plot: PlotTable) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The three catalogues as one: what there is, and what stands in a file."""
+"""The four catalogues as one: what there is, and what stands in a file."""
 
 from __future__ import annotations
 
@@ -15,21 +15,30 @@ FOLDERS = {
     "scenarios": ROOT / "scenarios" / "catalogue",
     "policies": ROOT / "policies" / "catalogue",
     "experiments": ROOT / "experiments" / "catalogue",
+    "prices": ROOT / "scenarios" / "prices",
 }
 """Catalogues by the word that `list` takes."""
 
 
-TELLING = {"scenarios": {"workload", "window"}, "experiments": {"factor"}}
+TELLING = {
+    "policies": {"class", "deliberation", "replacement", "selector", "trigger"},  # it may have a window too
+    "scenarios": {"workload", "window"},
+    "experiments": {"factor"},
+    "prices": {"currency"},
+}
 """Keys by which a file of a user's own is known."""
 
 
 class Entry(NamedTuple):
-    """One row of the listing."""
+    """One row of the listing; what only a policy says of itself is empty for the rest."""
 
     kind: str
     name: str
     summary: str
     source: str
+    group: str = ""
+    gate_class: str = ""
+    prefix: str = ""
 
 
 def listing(kind: str | None = None) -> list[Entry]:
@@ -46,10 +55,21 @@ def listing(kind: str | None = None) -> list[Entry]:
         if kind in (None, word):
             for name in names(folder):
                 data = read_toml(folder / f"{name}.toml")
-                rows.append(
-                    Entry(_singular(word), name, str(data.get("summary", "")), str(data.get("source", "")))
-                )
-    return rows
+                keys = (*OF_ALL, *OF_POLICIES) if word == "policies" else OF_ALL
+                rows.append(Entry(_singular(word), name, *(str(data.get(key, "")) for key in keys)))
+    return sorted(rows, key=_place) if kind == "policies" else rows
+
+
+OF_ALL = ("summary", "source")
+OF_POLICIES = ("group", "gate_class", "prefix")
+"""Keys that the listing tells, of every file and of a policy's."""
+
+GROUPS = ("records", "comparators", "bounds", "zoo", "conserving", "own", "")
+"""Groups of policies, in the order in which they are listed."""
+
+
+def _place(row: Entry) -> int:
+    return GROUPS.index(row.group) if row.group in GROUPS else len(GROUPS)
 
 
 def shown(reference: str, *, resolved: bool) -> str:
@@ -97,6 +117,7 @@ def _resolved(reference: str, word: str) -> dict[str, object]:
         "scenarios": _scenario,
         "policies": _policy,
         "experiments": _experiment,
+        "prices": _prices,
     }
     return resolve[word](reference)
 
@@ -120,6 +141,12 @@ def _experiment(reference: str) -> dict[str, object]:
     from experiments.experiment import load_experiment
 
     return load_experiment(reference).file.model_dump(mode="json", exclude_none=True)
+
+
+def _prices(reference: str) -> dict[str, object]:
+    from scenarios.prices import load_prices
+
+    return load_prices(reference).model_dump(mode="json", exclude_none=True)
 
 
 def _toml_lines(table: dict[str, object], prefix: str) -> Iterator[str]:
@@ -159,4 +186,4 @@ WIDE = 100
 
 
 def _singular(word: str) -> str:
-    return {"policies": "policy"}.get(word, word.removesuffix("s"))
+    return {"policies": "policy", "prices": "price list"}.get(word, word.removesuffix("s"))

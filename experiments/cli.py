@@ -7,6 +7,7 @@ imported where they are used, never on the way to `--help`.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -28,9 +29,10 @@ from experiments.console import (
     say,
 )
 from experiments.sweep_commands import plot_command, report_command, sweep_command
-from simulator.errors import InputError, RewriteLabError, one_line
+from simulator.errors import InputError, RewriteLabError, RunSkipped, one_line
 
 if TYPE_CHECKING:
+    from scenarios.replay import ReplayScenario
     from simulator import Setting
 
 app = typer.Typer(
@@ -121,10 +123,14 @@ def replay_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the c
     seed: Seed = 0,
     sets: Sets = None,
     save: Save = None,
+    save_shape: Annotated[
+        Path | None, typer.Option("--save-shape", help="CSV of what the session brought, without its text.")
+    ] = None,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
     """Replay a real session log as the workload under each policy, open loop."""
+    from experiments.comparison import require_policies
     from experiments.words import session_of, split_overrides
     from scenarios.replay import replay_scenarios
 
@@ -137,9 +143,35 @@ def replay_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the c
         prefix=prefix,
         overrides=of_scenario,
     )
+    notes = [list(replay.notes) for replay in replays]
+    if save_shape is not None:
+        if len(replays) > 1:
+            raise InputError(
+                f"a shape is that of one session, not of {len(replays)}",
+                where="--save-shape",
+                expected="one --session",
+            )
+        with results_alone_on_stdout():
+            require_policies(policy, of_policies)  # nothing is written for words that are wrong
+        notes[0].append(_save_shape(replays[0], save_shape))
     settings = [replay.setting() for replay in replays]
-    _compare(
-        settings, [list(replay.notes) for replay in replays], policy, of_policies, seed, save, plot, json
+    _compare(settings, notes, policy, of_policies, seed, save, plot, json)
+
+
+def _save_shape(replay: ReplayScenario, path: Path) -> str:
+    """Write what a session brought as a CSV, and return what a scenario that takes it must say."""
+    from experiments.files import write_atomically
+    from scenarios.recorded_tables import shape_text
+
+    if path.suffix != ".csv":
+        raise InputError(
+            f"{path.name!r} is no CSV", where="--save-shape", expected="a path that ends in .csv"
+        )
+    write_atomically(path, shape_text(replay.workload.recorded).encode())
+    return (
+        f"The shape is in {path}; beside it a scenario takes it by [workload] kind = 'recorded', "
+        f"file = '{path.name}', with [window] tokens = {replay.window}, head = {replay.head} and "
+        f"[run] horizon = {len(replay.workload.recorded)}."
     )
 
 
@@ -156,9 +188,10 @@ def _trace(
             f"a trace is that of one run, not of {len(policies)}", where="--trace", expected="one --policy"
         )
     ready_folder(path.parent)
-    with results_alone_on_stdout():
-        traced = chrome_trace(setting, load_policy(policies[0], of_policies[policies[0]]), seed)
-    write_chrome_trace(path, traced)
+    with contextlib.suppress(RunSkipped):  # of it there is nothing to trace
+        with results_alone_on_stdout():
+            traced = chrome_trace(setting, load_policy(policies[0], of_policies[policies[0]]), seed)
+        write_chrome_trace(path, traced)
 
 
 def _compare(
@@ -195,7 +228,7 @@ def _compare(
             print(f"note: {one_line(line)}", file=sys.stderr)
     save_comparison(rows, save, plot)
     say(reports.comparison_json(rows) if json else reports.comparison_table(rows))
-    if any(row.failure is not None for row in rows):
+    if any(row.failure is not None and not row.failure.is_skipped for row in rows):
         raise typer.Exit(1)
 
 
@@ -228,7 +261,7 @@ app.command("report")(report_command)
 @app.command("list")
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(help="scenarios, policies or experiments; all by default.")
+        str | None, typer.Argument(help="scenarios, policies, experiments or prices; all by default.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -242,7 +275,7 @@ def list_command(
 
 @app.command("show")
 def show_command(
-    name: Annotated[str, typer.Argument(help="A scenario, policy or experiment by name or path.")],
+    name: Annotated[str, typer.Argument(help="Of a scenario, policy, experiment or price list; or a path.")],
     resolved: Annotated[bool, typer.Option("--resolved", help="With its base and every default.")] = False,
 ) -> None:
     """Print one catalogue file."""

@@ -1,8 +1,8 @@
 """The schema of an experiment file, and the experiment that it becomes: points by number.
 
-Scenarios and policies by name or by pattern; factors and a design over them; replications, fixed or until
-a figure is known well enough; responses, which are measures or keys of the summary, one number a run;
-pictures.
+Scenarios and policies by name or by pattern, policies by group too; factors and a design over them;
+replications, fixed or until a figure is known well enough; responses, which are measures or keys of the
+summary, one number a run; pictures.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ CATALOGUE = Path(__file__).parent / "catalogue"
 MOST_PLANNED = 10**7
 """Runs of a plan, done or not: a driver keeps some hundred bytes of each."""
 
+GROUP = "group:"
+"""What stands before the name of a group of policies."""
+
 OWN_KEYS = ("summary", "source", "question", "plots")
 """Keys that a base does not hand down."""
 
@@ -78,13 +81,15 @@ class PlotTable(Table):
 
     `response` is what is shown, `x` and `y` where two are; `better` says which way is good. `by` names the
     factor, if any, that a response plot tells its lines apart by; `baseline` is the level, or the policy,
-    that differences are taken to; `line` is an analytic boundary y = intercept + slope * x.
+    that differences are taken to; `barred_by` a response that must be 0 for a point to be on a Pareto front;
+    `line` is an analytic boundary y = intercept + slope * x.
     """
 
     kind: Kind = "response"
     response: str | None = None
     x: str | None = None
     y: str | None = None
+    barred_by: str | None = None
     better: Literal["lower", "higher"] = "lower"
     by: str | None = None
     baseline: Value | None = None
@@ -357,22 +362,37 @@ def _policies(file: ExperimentFile, where: str) -> tuple[str, ...]:
 def _resolved(
     asked: Sequence[str], known: Sequence[str], without: Sequence[str], where: str
 ) -> tuple[str, ...]:
-    """Return names in the order asked for, patterns replaced by the names of the catalogue that fit."""
+    """Return names in the order asked for, patterns and groups replaced by the names that fit."""
     found: dict[str, None] = {}
     for word in asked:
-        fitting = [name for name in known if fnmatchcase(name, word)] if _is_pattern(word) else [word]
+        fitting = [word]
+        if word.startswith(GROUP):
+            fitting = _in_group(word.removeprefix(GROUP))
+        elif _is_pattern(word):
+            fitting = [name for name in known if fnmatchcase(name, word)]
         if not fitting:
             raise InputError(f"{word!r} fits nothing", where=where, nearest=nearest_name(word, known))
         found |= dict.fromkeys(fitting)
+    gone: set[str] = set()
     for word in without:
-        if word not in found:
+        fitting = [name for name in found if name == word or (_is_pattern(word) and fnmatchcase(name, word))]
+        if not fitting:
             raise InputError(
                 f"{word!r} is not among them", where=f"{where}, without", nearest=nearest_name(word, found)
             )
-    left = tuple(name for name in found if name not in without)
+        gone |= set(fitting)
+    left = tuple(name for name in found if name not in gone)
     if not left:
         raise InputError("none is left", where=f"{where}, without", expected="at least one")
     return left
+
+
+def _in_group(group: str) -> list[str]:
+    """Return the policies of the catalogue whose file, or its base, says that they are of a group."""
+    from policies.loader import CATALOGUE as POLICIES
+    from policies.loader import read_policy
+
+    return [name for name in names(POLICIES) if read_policy(name).data.get("group") == group]
 
 
 def _is_pattern(word: str) -> bool:

@@ -17,7 +17,7 @@ from simulator.ledger import COMMITTED, RewriteEntry
 def explain(
     scenario: Scenario, policy: str, overrides: Mapping[str, object], *, seed: int, number: int, as_json: bool
 ) -> str:
-    """Return attempt `number` (from 1) of one run, as text or as one JSON line.
+    """Return attempt `number` (from 1) of one run, as text or as one JSON line; of a skipped run, its reason.
 
     Raises
     ------
@@ -30,7 +30,9 @@ def explain(
     load_policy(policy, overrides)
     (run,) = run_tasks(execute, [RunTask(setting, policy, seed, overrides=dict(overrides))], workers=1)
     if isinstance(run, Failure):
-        raise RunFailed(run.stage, run.reason)
+        if not run.is_skipped:
+            raise RunFailed(run.stage, run.reason)
+        return _skipped(scenario.name, policy, seed, run, as_json=as_json)
     entries = run.rewrite_rows
     if number > len(entries):
         there = f"1 to {len(entries)}" if entries else "another run; this one has no attempt"
@@ -44,6 +46,16 @@ def explain(
         )
     title = f"{scenario.name} under {policy}, seed {seed}: attempt {number} of {len(entries)}"
     return "\n".join([one_line(title), "", *told_lines(entry, setting.window)]) + "\n"
+
+
+def _skipped(scenario: str, policy: str, seed: int, run: Failure, *, as_json: bool) -> str:
+    """Return what is said of a run that has no attempts because it was never begun."""
+    if not as_json:
+        return one_line(f"{scenario} under {policy}, seed {seed}: {run}") + "\n"
+    from experiments.reports import json_line
+
+    told = {"outcome": run.stage, "stage": run.stage, "reason": run.reason}
+    return json_line({"scenario": scenario, "policy": policy, "seed": seed, **told})
 
 
 def told_lines(entry: RewriteEntry, window: int) -> list[str]:

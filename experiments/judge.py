@@ -111,12 +111,12 @@ def _values(expectation: Expectation, outcomes: Outcomes) -> tuple[list[float | 
             return [], f"there is no run {place} among {len(runs)}"
         run = runs[place]
         if isinstance(run, Failure):
-            return [], f"run {place} failed at {run.stage}: {run.reason}"
+            return [], f"run {place} {run}"
         own = expectation.values(run)
         if others is not None:
             other = others[place]
             if isinstance(other, Failure):
-                return [], f"run {place} of {expectation.minus} failed at {other.stage}: {other.reason}"
+                return [], f"run {place} of {expectation.minus} {other}"
             own = [
                 a - b if isinstance(a, int | float) and isinstance(b, int | float) else None
                 for a, b in zip(own, expectation.values(other), strict=False)

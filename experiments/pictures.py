@@ -33,6 +33,13 @@ MOST_SETTINGS = 200
 """Rows of a table that is drawn."""
 
 
+MOST_COMPARED = 60
+"""Rows of a forest of differences; more are a table of policies by places."""
+
+COMPARED_INCHES, NAME_COLUMNS = 0.95, 3
+"""Width of a column of such a table, and what the names of its rows take of them."""
+
+
 class Picture(NamedTuple):
     """One kind of picture: the table that it shows, if any beside the means, and how it is drawn."""
 
@@ -115,7 +122,7 @@ def analysis_of(results: Results, plot: PlotTable) -> pd.DataFrame | None:
 
 def draw(results: Results, plot: PlotTable) -> Figure:
     """Return a picture. Raises InputError where there is nothing to draw."""
-    if results.runs.empty:
+    if results.ran.empty:
         raise InputError("holds no results yet", where=str(results.folder), expected="a sweep that has run")
     return PICTURES[plot.kind].draw(results, plot)
 
@@ -134,11 +141,11 @@ def titled(results: Results) -> dict[str, str]:
 
 
 def _differences(results: Results, plot: PlotTable) -> pd.DataFrame:
-    return contrasts.differences(results.runs, results.experiment, plot)
+    return contrasts.differences(results.ran, results.experiment, plot)
 
 
 def _effects(results: Results, _plot: PlotTable) -> pd.DataFrame:
-    return contrasts.effects(results.runs, results.experiment)
+    return contrasts.effects(results.ran, results.experiment)
 
 
 def _regimes(results: Results, _plot: PlotTable) -> pd.DataFrame:
@@ -146,31 +153,31 @@ def _regimes(results: Results, _plot: PlotTable) -> pd.DataFrame:
 
 
 def _comparison(results: Results, plot: PlotTable) -> pd.DataFrame:
-    return comparison.comparison(results.runs, results.experiment, plot)
+    return comparison.comparison(results.ran, results.experiment, plot)
 
 
 def _ranking(results: Results, plot: PlotTable) -> pd.DataFrame:
-    return ranking.ranking(results.runs, results.experiment, plot)
+    return ranking.ranking(results.ran, results.experiment, plot)
 
 
 def _tradeoff(results: Results, plot: PlotTable) -> pd.DataFrame:
-    return tradeoffs.tradeoff(results.runs, results.experiment, plot)
+    return tradeoffs.tradeoff(results.ran, results.experiment, plot)
 
 
 def _survival(results: Results, _plot: PlotTable) -> pd.DataFrame:
-    return survival.survival(results.runs, results.experiment)
+    return survival.survival(results.ran, results.experiment)
 
 
 def _sensitivity(results: Results, plot: PlotTable) -> pd.DataFrame:
-    return sensitivity.sensitivity(results.runs, results.experiment, plot)
+    return sensitivity.sensitivity(results.ran, results.experiment, plot)
 
 
 def _swings(results: Results, plot: PlotTable) -> pd.DataFrame:
-    return sensitivity.swings(results.runs, results.experiment, plot)
+    return sensitivity.swings(results.ran, results.experiment, plot)
 
 
 def _refusals(results: Results, _plot: PlotTable) -> pd.DataFrame:
-    return tradeoffs.refusals(results.runs, results.experiment)
+    return tradeoffs.refusals(results.ran, results.experiment)
 
 
 # --------------------------------------------------------------------------- figures
@@ -270,13 +277,15 @@ def _draw_interactions(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
     factors = results.experiment.factors
-    return plots.interaction_grid(results.runs, factors, str(plot.response), labels=titled(results))
+    return plots.interaction_grid(results.ran, factors, str(plot.response), labels=titled(results))
 
 
 def _draw_comparison(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
     table = shown(results, plot)
+    if len(table) > MOST_COMPARED:
+        return _draw_many_compared(results, plot, table)
     if table["place"].nunique() > 1:
         table = table.assign(policy=table["policy"] + ", " + table["place"])
     return plots.difference_forest(
@@ -284,18 +293,37 @@ def _draw_comparison(results: Results, plot: PlotTable) -> Figure:
     )
 
 
+def _draw_many_compared(results: Results, plot: PlotTable, table: pd.DataFrame) -> Figure:
+    """Return the differences as a table of policies by places, where rows would be too many."""
+    from experiments import plots
+
+    places = table["place"].unique()
+    return plots.difference_table(
+        table.rename(columns={"policy": "level", "place": "response"}).assign(failed=0),
+        baseline=str(plot.baseline),
+        replications=results.experiment.file.cap,
+        labels={str(place): str(place) for place in places},
+        corner=titled(results)[str(plot.response)],
+        width=max(plots.TWO_COLUMNS, COMPARED_INCHES * (len(places) + NAME_COLUMNS)),
+    )
+
+
 def _draw_ranking(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
     table = shown(results, plot).rename(columns={"place": "scenario"})
+    if plot.barred_by is not None:
+        table = table[~table["barred"]]
     return plots.ranking_chart(table, str(plot.response), better=plot.better, labels=titled(results))
 
 
 def _draw_pareto(results: Results, plot: PlotTable) -> Figure:
     from experiments import plots
 
-    table = _named_by_place(shown(results, plot))
-    return plots.pareto_front(table, str(plot.x), str(plot.y), labels=titled(results))
+    table, experiment = shown(results, plot), results.experiment
+    panel = "place" if len(experiment.scenarios) > 1 and not experiment.factors else None
+    named = table if panel else _named_by_place(table)
+    return plots.pareto_front(named, str(plot.x), str(plot.y), labels=titled(results), panel=panel)
 
 
 def _draw_survival(results: Results, plot: PlotTable) -> Figure:

@@ -5,9 +5,10 @@ Every number on the page comes from `results` and the analyses; here it is only 
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from experiments.analyses import histories
 from experiments.answers import answers
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 MOST_FAILURES = 200
 """Rows of failed runs that a page shows; the table of failures has all of them."""
 
+LARGE = 1_000
+"""Numbers that need no decimals in a cell with an interval."""
+
 MOST_RUNS_SEEN = 12
 """Runs that a page holds, frame by frame."""
 
@@ -51,6 +55,7 @@ TABLE_WORDS = {
     "rank": ("", "by mean, 1 being best; bounds have none"),
     "best": ("", "may be the best: it is one of these with 95% confidence, by place"),
     "bound": ("", "no rival, but what a policy can be held against"),
+    "barred": ("", "not ranked: in some run something happened that makes the response say nothing"),
     "lead": ("", "mean over the best of the others; positive is better"),
     "lead_low": ("", "lower end of the simultaneous 95% interval of the lead"),
     "lead_high": ("", "upper end of the simultaneous 95% interval of the lead"),
@@ -109,7 +114,11 @@ def page_of(results: Results, *, worlds: int = 1) -> ReportPage:
         shows=file.summary if file.question else "",
         answers=tuple(answers(results)),
         design=tuple(_design(results)),
-        tables=(*(table for _, table in pictures if table is not None), *_estimates(results)),
+        tables=(
+            *(table for _, table in pictures if table is not None),
+            *_estimates(results),
+            *_skipped(results),
+        ),
         figures=tuple(figure for figure, _ in pictures if figure is not None),
         failures=_failures(results),
         manifest=_manifest(results),
@@ -151,7 +160,7 @@ def _replications(results: Results) -> str:
     rule = results.experiment.file.replications
     if not isinstance(rule, Sequential):
         return str(rule)
-    counts = results.runs.groupby(["scenario", "point", "policy"]).size()
+    counts = results.ran.groupby(["scenario", "point", "policy"]).size()
     made = f"{counts.min()} to {counts.max()} were made, {rule.first} at first, {rule.cap} at most"
     if rule.rule == "best":
         return f"until the best on {rule.response} is known to within {rule.indifference:g}: {made}"
@@ -164,9 +173,9 @@ def _replications(results: Results) -> str:
 def _pictures(results: Results) -> Iterator[tuple[FigurePart | None, TablePart | None]]:
     """Yield each picture with the table that it shows; one that cannot be drawn leaves its reason."""
     for plot in results.experiment.file.pictures:
-        title = NEEDS[plot.kind].shows
         shown = plot.response or (f"{plot.y} against {plot.x}" if plot.x else "")
-        caption = f"{NEEDS[plot.kind].shows}{f': {shown}' if shown else ''}."
+        title = NEEDS[plot.kind].shows + (f": {shown}" if shown else "")
+        caption = f"{title}."
         try:
             table = analysis_of(results, plot)
             figure: FigurePart | None = FigurePart(
@@ -178,7 +187,7 @@ def _pictures(results: Results) -> Iterator[tuple[FigurePart | None, TablePart |
         except InputError as fault:
             yield None, TablePart(title, one_line(str(fault)), (Column("nothing to show"),), ())
             continue
-        yield figure, None if table is None else _table(title, shown, table, results.experiment)
+        yield figure, None if table is None else _table(title, "", table, results.experiment)
 
 
 def _svg(results: Results, plot: PlotTable) -> bytes:
@@ -190,9 +199,38 @@ def _svg(results: Results, plot: PlotTable) -> bytes:
 def _estimates(results: Results) -> Iterator[TablePart]:
     experiment = results.experiment
     method = {"t": "Student's", "bootstrap": "bootstrap"}[experiment.file.intervals]
-    yield _table("means", f"95% intervals are {method}; of shares, Wilson's", results.means, experiment)
+    note = f"95% intervals are {method}; of shares, Wilson's"
+    if len(experiment.scenarios) > 1 and not experiment.factors:
+        yield from _means_by_scenario(results, note)
+    else:
+        yield _table("means", note, results.means, experiment)
     if experiment.file.quantiles:
         yield _table("quantiles", "between order statistics, 95% at least", results.quantiles, experiment)
+
+
+def _means_by_scenario(results: Results, note: str) -> Iterator[TablePart]:
+    """Yield a table a scenario: a row a policy, and in each column a response with its interval."""
+    experiment = results.experiment
+    for scenario, means in results.means.groupby("scenario", sort=False):
+        cells = means.assign(cell=[_estimate(row) for row in means.to_dict("records")])
+        wide = cells.pivot(index="policy", columns="response", values="cell")
+        wide = wide.reindex(index=means["policy"].unique(), columns=experiment.file.responses)
+        told = wide.reset_index()
+        if means["failed"].any():
+            told["failed"] = told["policy"].map(means.groupby("policy")["failed"].max())
+        yield _table(f"means in {scenario}", note, told, experiment)
+
+
+def _estimate(row: Mapping[Hashable, Any]) -> str:
+    """Return a mean with its interval in one cell; of runs that are all alike, the mean alone."""
+    mean, low, high = (_short(row[key]) for key in ("mean", "low", "high"))
+    return mean if not row["n"] or row["low"] == row["high"] == row["mean"] else f"{mean} [{low}, {high}]"
+
+
+def _short(value: float | None) -> str:
+    """Return a number for a narrow cell: a large one without decimals."""
+    large = value is not None and LARGE <= abs(value) < math.inf
+    return number(round(value) if large and value is not None else value)
 
 
 def _table(title: str, note: str, table: pd.DataFrame, experiment: Experiment) -> TablePart:
@@ -225,6 +263,16 @@ def _failures(results: Results) -> TablePart | None:
     if len(found) > MOST_FAILURES:
         note += f"; the first {MOST_FAILURES} are shown"
     return _table("failed runs", note, told, results.experiment)
+
+
+def _skipped(results: Results) -> Iterator[TablePart]:
+    """Yield the table of what was skipped, a row a policy and scenario, where anything was."""
+    if results.skipped.empty:
+        return
+    counts = results.skipped.groupby(["policy", "scenario", "failure"], sort=False).size()
+    table = counts.rename("runs").reset_index().rename(columns={"failure": "reason"})
+    note = "a policy that would not be itself there; these are no failures"
+    yield _table("skipped runs", note, table, results.experiment)
 
 
 # --------------------------------------------------------------------------- how it was made

@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.errors import one_line
+from simulator.errors import SKIPPED, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ def comparison_json(rows: Iterable[Row]) -> str:
             line |= {"outcome": row.run.outcome, "summary": row.run.summary, "manifest": row.run.manifest}
         elif row.failure is not None:
             line |= {
-                "outcome": "failed",
+                "outcome": _outcome(row),
                 "summary": None,
                 "manifest": None,
                 "stage": row.failure.stage,
@@ -165,16 +165,19 @@ def comparison_table(rows: Sequence[Row]) -> str:
     for scenario in dict.fromkeys(row.scenario for row in rows):
         own = [row for row in rows if row.scenario == scenario]
         table = _table(scenario, "response", *(row.policy for row in own), "unit")
-        _add_row(table, "outcome", *(row.run.outcome if row.run else "failed" for row in own), "")
+        _add_row(table, "outcome", *map(_outcome, own), "")
         for name, unit in SHOWN:
             _add_row(table, name, *(number(row.run.summary[name]) if row.run else "" for row in own), unit)
         parts.append(_rendered(table))
-        parts += [
-            one_line(f"{row.policy} failed at {row.failure.stage}: {row.failure.reason}") + "\n"
-            for row in own
-            if row.failure
-        ]
+        parts += [one_line(f"{row.policy} {row.failure}") + "\n" for row in own if row.failure]
     return "".join(parts)
+
+
+def _outcome(row: Row) -> str:
+    """Return how a run ended, in a word."""
+    if row.run is not None:
+        return row.run.outcome
+    return SKIPPED if row.failure is not None and row.failure.is_skipped else "failed"
 
 
 def table_json(table: pd.DataFrame) -> str:
@@ -288,17 +291,30 @@ GAP = 3
 
 
 def listing_json(rows: Iterable[Entry]) -> str:
-    """Return one object an entry."""
-    return "".join(json_line(row._asdict()) for row in rows)
+    """Return one object an entry; what only policies say stands in theirs alone."""
+    return "".join(
+        json_line({key: value for key, value in row._asdict().items() if value or key in EVERY_ENTRY})
+        for row in rows
+    )
+
+
+EVERY_ENTRY = ("kind", "name", "summary", "source")
+"""Keys of every entry of the listing."""
 
 
 def listing_text(rows: Sequence[Entry]) -> str:
-    """Return the entries by kind, each with its summary."""
+    """Return the entries by kind and group, each with its summary; a real system's with its source."""
     lines = []
-    for kind in dict.fromkeys(row.kind for row in rows):
-        lines.append(f"{kind}\n")
-        width = max(len(row.name) for row in rows if row.kind == kind)
-        lines += [f"  {row.name:<{width}}  {one_line(row.summary)}\n" for row in rows if row.kind == kind]
+    for kind, group in dict.fromkeys((row.kind, row.group) for row in rows):
+        lines.append(f"{kind}, {group}\n" if group else f"{kind}\n")
+        own = [row for row in rows if (row.kind, row.group) == (kind, group)]
+        width = max(len(row.name) for row in own)
+        told = any(row.gate_class or row.prefix for row in own)
+        for row in own:
+            asks = f"{row.gate_class or '-':<2}  {row.prefix or '-':<6}  " if told else ""
+            lines.append(f"  {row.name:<{width}}  {asks}{one_line(row.summary)}\n")
+            if told:
+                lines.append(f"  {'':<{width}}  {one_line(row.source)}\n")
     return "".join(lines)
 
 

@@ -105,7 +105,9 @@ def reproduce(
             execute,
             tasks,
             workers=workers,
-            on_done=lambda _index, result: bar.advance(failures=int(isinstance(result, Failure))),
+            on_done=lambda _index, result: bar.advance(
+                failures=int(isinstance(result, Failure) and not result.is_skipped)
+            ),
         )
     findings: list[Finding] = []
     place = 0

@@ -156,6 +156,12 @@ def require_picture(experiment: Experiment, plot: PlotTable, where: str) -> None
                 where=where.replace("kind", key),
                 nearest=nearest_name(str(chosen), file.responses),
             )
+    if plot.barred_by is not None and plot.barred_by not in file.responses:
+        raise InputError(
+            f"{plot.barred_by!r} is not among the responses",
+            where=where.replace("kind", "barred_by"),
+            nearest=nearest_name(plot.barred_by, file.responses),
+        )
     if needs.baseline == "level":
         _require_level(experiment, plot, where)
     elif needs.baseline == "policy" and plot.baseline not in experiment.policies:

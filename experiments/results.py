@@ -21,9 +21,10 @@ from experiments.statistics import (
     quantile_interval,
     share_interval,
 )
-from experiments.store import FAILURES, read_runs, read_table
+from experiments.store import FAILED, FAILURES, read_runs, read_table
 from experiments.sweeping import experiment_of
 from scenarios.measures import MEASURES, is_yes_or_no, possible
+from simulator.errors import SKIPPED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,19 +65,39 @@ class Results:
         return read_table(self.folder, FAILURES)
 
     @cached_property
+    def ran(self) -> pd.DataFrame:
+        """Their rows without those that were skipped, of which there is nothing to say."""
+        return self.runs[~was_skipped(self.runs)]
+
+    @cached_property
+    def skipped(self) -> pd.DataFrame:
+        """Their rows that were skipped, each with its reason as `failure`."""
+        return self.runs[was_skipped(self.runs)]
+
+    @cached_property
     def means(self) -> pd.DataFrame:
         """One row a point, policy and response: mean, interval, runs and failures."""
-        return means_of(self.runs, self.experiment)
+        return means_of(self.ran, self.experiment)
 
     @cached_property
     def quantiles(self) -> pd.DataFrame:
         """One row a point, policy, response and quantile that the experiment asks for, with its interval."""
-        return quantiles_of(self.runs, self.experiment)
+        return quantiles_of(self.ran, self.experiment)
 
 
 def results_of(folder: Path, experiment: Experiment | None = None) -> Results:
     """Return the results in a folder, of the experiment that its manifest holds. Raises InputError."""
     return Results(Path(folder), experiment or experiment_of(folder))
+
+
+def was_skipped(runs: pd.DataFrame) -> pd.Series[bool]:
+    """Say of each row whether its run was never begun."""
+    return runs[FAILED] == SKIPPED
+
+
+def has_failed(runs: pd.DataFrame) -> pd.Series[bool]:
+    """Say of each row whether its run was begun and could not be finished."""
+    return runs[FAILED].notna() & ~was_skipped(runs)
 
 
 def means_of(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -125,7 +146,7 @@ def _samples(
     """Yield place, failed runs, response and its values, for each point, policy and response."""
     for _place, group in runs.groupby(["scenario", "point", "policy"], sort=False):
         place = {name: group[name].iloc[0] for name in [*experiment.places, "policy"]}
-        failed = int(group["failure"].notna().sum())
+        failed = int(has_failed(group).sum())
         for name in experiment.file.responses:
             yield place, failed, name, group[name].dropna().astype(float).tolist()
 

@@ -34,7 +34,7 @@ from experiments.parquet import (
     unreadable,
     whole_table,
 )
-from simulator.errors import InputError
+from simulator.errors import SKIPPED, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ LARGEST_SWEEP = 10**9
 """Runs of a sweep at most; a manifest that says more is damaged."""
 
 FAILED = "failed_stage"
-"""The column of the runs that is None where a run did not fail."""
+"""The column of the runs that is None where a run did not fail, and `skipped` where it was never begun."""
 
 
 class SweepStore:
@@ -440,7 +440,8 @@ def _finished(
 
     try:
         table = open_table(path, columns, digest).read(columns=[RUN, FAILED])
-        runs, failed = table[RUN].to_numpy(), table[FAILED].is_valid().to_numpy()
+        runs, stages = table[RUN].to_numpy(), table[FAILED].to_pylist()
+        failed = np.array([stage not in (None, SKIPPED) for stage in stages], dtype=bool)
     except FileNotFoundError:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     except (OSError, pa.ArrowException) as error:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, get_type_hints
+from types import NoneType, UnionType
+from typing import NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from experiments.workers import Failure
 from scenarios.measures import MEASURES
 from simulator import InputError, Run, simulate
 from simulator.catalogue import validated
+from simulator.errors import SKIPPED, RunSkipped
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, ObedienceRow, TurnRow
 
@@ -94,8 +96,11 @@ class SweepJob:
     def tables_of(self, run: int) -> dict[str, list[list[Scalar]]]:
         """Make one run and return its rows by table, without the run's number."""
         at = self.plan.coordinates(run)
-        made = run_at(self.plan, at)
         file = self.plan.experiment.file
+        try:
+            made = run_at(self.plan, at)
+        except RunSkipped as told:
+            return {RUNS: [unfinished_row(self.plan, run, SKIPPED, told.stage, told.reason)], FAILURES: []}
         responses = [response(made, name) for name in file.responses]
         row = [*self.plan.labels(at).values(), made.outcome, None, None, *responses]
         kept: dict[str, Sequence[Sequence[Scalar]]] = {
@@ -238,9 +243,15 @@ def failed_tables(plan: Plan, run: int, failure: Failure) -> Tables:
     """Return the rows of a run that failed: stage and reason stand where a result would."""
     labels = list(plan.labels(plan.coordinates(run)).values())
     reason = without_addresses(failure.reason)
-    row = [*labels, "failed", failure.stage, reason, *[None] * len(plan.experiment.file.responses)]
     told = [failure.stage, failure.kind, reason, without_addresses(failure.traceback)]
+    row = unfinished_row(plan, run, "failed", failure.stage, reason)
     return {RUNS: [row], FAILURES: [[*labels, *told]]}
+
+
+def unfinished_row(plan: Plan, run: int, outcome: str, stage: str, reason: str) -> list[Scalar]:
+    """Return the row of a run that has no responses: how it ended, where, and why."""
+    labels = plan.labels(plan.coordinates(run)).values()
+    return [*labels, outcome, stage, reason, *[None] * len(plan.experiment.file.responses)]
 
 
 def without_addresses(text: str) -> str:
@@ -276,7 +287,20 @@ def _type_of(factor: Factor) -> type:
 
 def _types_of(row: type[NamedTuple]) -> Mapping[str, type]:
     hints = get_type_hints(row)
-    return {name: hints[name] for name in row._fields}
+    return {name: _without_none(hints[name]) for name in row._fields}
+
+
+def _without_none(kind: type | UnionType) -> type:
+    """Return the type of a value that may be missing, as any in a table may.
+
+    >>> _without_none(int | None)
+    <class 'int'>
+    """
+    if not isinstance(kind, UnionType):
+        return kind
+    (known,) = (one for one in get_args(kind) if one is not NoneType)
+    assert isinstance(known, type)
+    return known
 
 
 def experiment_of(folder: Path) -> Experiment:

@@ -25,7 +25,7 @@ from multiprocessing.process import BaseProcess
 from typing import NamedTuple, TypeVar
 
 from experiments.files import DiskFault
-from simulator.errors import RunFailed, one_line
+from simulator.errors import SKIPPED, RunFailed, one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,7 +46,8 @@ class Failure:
     ----------
     stage : str
         Where: `task` (did not reach the worker), `run` (raised), `result` (could not be sent back),
-        `worker` (killed its process, or had to be killed with it), or the stage that a `RunFailed` names.
+        `worker` (killed its process, or had to be killed with it), or the stage that a `RunFailed` names:
+        `skipped` of a run that was never begun.
     kind : str
         Name of the exception's class.
     reason : str
@@ -59,6 +60,21 @@ class Failure:
     kind: str
     reason: str
     traceback: str = ""
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether the run was never begun, for its scenario lacks what its policy needs."""
+        return self.stage == SKIPPED
+
+    def __str__(self) -> str:
+        """Return what a user is told.
+
+        >>> str(Failure("gate", "RunFailed", "judge raised"))
+        'failed at gate: judge raised'
+        >>> str(Failure("skipped", "RunSkipped", "needs pairs"))
+        'skipped: needs pairs'
+        """
+        return f"{self.stage}: {self.reason}" if self.is_skipped else f"failed at {self.stage}: {self.reason}"
 
 
 # --------------------------------------------------------------------------- what travels

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from policies.admission import Admission, AdmissionTerms
-from policies.guards import GuardTerms, Strikes
+from policies.guards import Guard, GuardTerms
 from policies.replacements import ReplacementRule
-from policies.selectors import Selector, Unit
-from policies.triggers import Trigger, threshold
+from policies.selectors import Selector, Unit, merged
+from policies.triggers import Trigger
 from simulator.contracts import (
     ACCEPTED,
     Bound,
@@ -26,6 +26,7 @@ from simulator.contracts import (
     Terms,
     Verdict,
 )
+from simulator.ledger import COMMITTED
 from simulator.plan import Evict, Mask, Operation, RewritePlan
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.view import Gauge, View
@@ -43,6 +44,10 @@ class Parts:
     gates: tuple[Gate, ...]
 
 
+NOTHING = "nothing to rewrite"
+"""Why a plan without operations is refused, where no planner has written anything for it."""
+
+
 class ComposedPolicy(Policy):
     """A policy made of parts.
 
@@ -53,6 +58,10 @@ class ComposedPolicy(Policy):
         What the policy declares to the engine.
     parts : Parts
         What it asks when it decides.
+
+    Attributes
+    ----------
+    guard : of the run that has begun.
     """
 
     def __init__(self, name: str, terms: Terms, parts: Parts) -> None:
@@ -68,16 +77,23 @@ class ComposedPolicy(Policy):
         self._level: int | None = None
         self._whole = False
         self._called = False
+        self._committed = self._latched = False
         self._admission = Admission(self.parts.admission, self.parts.replacement.believed_ratio)
-        self._strikes = Strikes(self.parts.guard)
+        self.guard = Guard(self.parts.guard)
         for gate in self.parts.gates:
             gate.begin()
+            gate.brief(brief, self.terms)
 
     def check(self, gauge: Gauge) -> bool:
-        """Ask the trigger."""
+        """Ask the trigger, and then the guard."""
         self._window = gauge.window  # a model switch may change it
         trigger = self.parts.trigger
-        return trigger is not None and trigger.fires(gauge, self._level)
+        if trigger is None:
+            return False
+        if not self._latched and not trigger.fires(gauge, self._level, first=not self._committed):
+            return False
+        self._latched = trigger.latches
+        return self.guard.lets(gauge)
 
     def admit(self, gauge: Gauge) -> Verdict:
         """Ask the gates for their cheapest bound."""
@@ -101,34 +117,50 @@ class ComposedPolicy(Policy):
         saving = sum(item.tokens - tombstone for item in dead)
         operations: list[Operation] = [Evict(item.id) for item in dead]
         left = None if need is None else need - saving
-        units = parts.selector.units(view, parts.replacement, self._brief, spared)
-        for unit in self._chosen(units, left):
+        units = self._chosen(parts.selector.units(view, parts.replacement, self._brief, spared), left)
+        if parts.replacement.group_by == "all":
+            units = merged(units, view, parts.replacement, self._brief)
+        for unit in units:
             operations.extend(parts.replacement.operation(unit.items))
             saving += unit.saving
         self._whole = need is None or saving < need
         plan = RewritePlan(tuple(operations), saving, self._tombstones(operations))
+        if not operations and not self.terms.deliberates:
+            return plan._replace(refusal=NOTHING)
+        return self.weighed(view, plan)
+
+    def weighed(self, view: View, plan: RewritePlan) -> RewritePlan:
+        """Return the plan with the reason of the first gate that refuses it before anything is paid for."""
+        gauge = view.gauge
         target = self._target(gauge)
-        for gate in parts.gates:
-            gate.weigh(view, plan, gauge.window - gauge.output_reserve if target is None else target)
-        return plan
+        if target is None:
+            target = gauge.window - gauge.output_reserve
+        verdict = _first_refusal(gate.weigh(view, plan, target) for gate in self.parts.gates)
+        self._called = verdict.escalate
+        return plan if verdict.accepted else plan._replace(refusal=verdict.reason)
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Ask the gates, in order."""
         verdict = _first_refusal(gate.judge(proposal) for gate in self.parts.gates)
-        self._called = verdict.escalate
+        self._called = self._called or verdict.escalate
         return verdict
 
     def learn(self, lesson: Lesson) -> bool:
         """Remember the level for the trigger, the ratios for the admission, and the strikes."""
         called, self._called = self._called, False
         self._level = lesson.tokens
+        self._committed = self._committed or lesson.outcome in COMMITTED
+        for gate in self.parts.gates:
+            gate.learn(lesson)
         self._admission.learn(lesson, whole=self._whole)
         trigger = self.parts.trigger
-        recovered = trigger is not None and lesson.tokens < threshold(trigger.fraction, self._window)
-        return self._strikes.count(lesson, recovered=recovered, called=called)
+        recovered = trigger is not None and not trigger.is_over(lesson.tokens, self._window)
+        return self.guard.count(lesson, recovered=recovered, called=called)
 
     def resume(self, vitals: Vitals) -> Verdict:
-        """Ask the gates, in order, whether the working set can be trusted."""
+        """Ask the guard, and then the gates, in order, whether to go on with the working set."""
+        if self.guard.halts:
+            return Verdict(False, f"halted after {self.guard.strikes} strikes")
         return _first_refusal(gate.resume(vitals) for gate in self.parts.gates)
 
     def amend(self, amendment: Amendment) -> Verdict:
@@ -171,7 +203,9 @@ class ComposedPolicy(Policy):
 
     def _chosen(self, units: list[Unit], need: int | None) -> list[Unit]:
         """Return the first units within the limit of spans, until the need is met."""
-        limit = self.parts.selector.limit
+        limit, enough = self.parts.selector.limit, self.parts.selector.enough_tokens
+        if enough is not None:
+            need = enough if need is None else min(need, enough)
         chosen: list[Unit] = []
         spans = 0
         for unit in units:

@@ -53,11 +53,17 @@ def _plan_fault(answer: object, view: object) -> str:
     assert isinstance(view, View)
     if not isinstance(answer, RewritePlan):
         return f"expected a RewritePlan, saw {answer!r}"
-    operations, believed_saving, tombstones = cast("tuple[object, ...]", answer)
+    operations, believed_saving, tombstones, refusal = cast("tuple[object, ...]", answer)
     if not is_whole(believed_saving):
         return f"expected a believed saving in whole tokens, saw {believed_saving!r}"
+    if not isinstance(refusal, str):
+        return f"expected a refusal in words or none, saw {refusal!r}"
     if not isinstance(operations, tuple):
         return f"expected a tuple of operations, saw {operations!r}"
+    return _operations_fault(operations, view) or _tombstones_fault(tombstones, operations)
+
+
+def _operations_fault(operations: tuple[object, ...], view: View) -> str:
     kinds = {item.id: item.kind for item in view.items}
     seen: set[int] = set()
     for operation in operations:
@@ -75,7 +81,7 @@ def _plan_fault(answer: object, view: object) -> str:
             if kinds[identity] in FIXED:
                 return f"expected the fixed {kinds[identity]} untouched, saw {operation!r}"
             seen.add(identity)
-    return _tombstones_fault(tombstones, operations)
+    return ""
 
 
 def _tombstones_fault(tombstones: object, operations: Iterable[Operation]) -> str:

@@ -1,12 +1,14 @@
 """Policies by reference: a name in the catalogue, the path of a file, or a class of one's own.
 
 A class is named `package.module:Class`, on the command line or as `class` in a policy file, or is
-registered in the entry-point group `rewritelab.policies`. An import error is shown, never swallowed.
+registered in the entry-point group `rewritelab.policies`. A file hands its class what stands in
+`[parameters]`, as keyword arguments. An import error is shown, never swallowed.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -28,7 +30,7 @@ def policy_names() -> list[str]:
 
 def read_policy(reference: str) -> Entry:
     """Return the file of a policy: name, path and data. Raises InputError."""
-    return read_entry("policy", reference, CATALOGUE, not_inherited=("summary", "source"))
+    return read_entry("policy", reference, CATALOGUE, not_inherited=ONE_S_OWN)
 
 
 def load_policy(reference: str, overrides: Mapping[str, object] | None = None) -> Policy:
@@ -54,15 +56,19 @@ def load_policy(reference: str, overrides: Mapping[str, object] | None = None) -
     overrides = overrides or {}
     if ":" in reference and not reference.endswith(".toml"):
         return _instance(reference, reference, overrides)
-    points = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    if reference in points and reference not in names(CATALOGUE):
-        return _instance(points[reference].value, reference, overrides)
+    if not (CATALOGUE / f"{reference}.toml").is_file():  # to look through all installed takes time
+        points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+        if reference in points:
+            return _instance(points[reference].value, reference, overrides)
     entry = read_policy(reference)
     data = overridden(entry.data, overrides)
     file = validated(PolicyFile, data, str(entry.path) if not overrides else f"{entry.path} with overrides")
     if file.class_ is not None:
-        _require_no_tables(entry, file.class_)
-        return _instance(file.class_, f"{entry.path}: class", overrides, name=entry.name)
+        _require_no_tables(entry, file.class_, overrides)
+        where = f"{entry.path}: class"
+        return _instance(file.class_, where, {}, name=entry.name, parameters=file.parameters)
+    if file.parameters:
+        raise InputError("parameters without a class", where=str(entry.path), expected="class, or tables")
     return file.policy(entry.name)
 
 
@@ -73,23 +79,33 @@ def resolved(reference: str) -> dict[str, object]:
     entry = read_policy(reference)
     file = validated(PolicyFile, entry.data, str(entry.path))
     if file.class_ is not None:
-        _require_no_tables(entry, file.class_)
+        _require_no_tables(entry, file.class_, {})
         return {key: entry.data[key] for key in BESIDE_A_CLASS if key in entry.data}
     return file.model_dump(mode="json", by_alias=True)
 
 
-def _require_no_tables(entry: Entry, class_: str) -> None:
+def _require_no_tables(entry: Entry, class_: str, overrides: Mapping[str, object]) -> None:
     """Raise InputError where a file names a class and says more, which nobody would read."""
+    for path in overrides:
+        if path.partition(".")[0] != "parameters":
+            raise InputError(
+                f"{path} is no parameter of the class {class_!r}",
+                where=str(entry.path),
+                expected="a policy file without a class, or parameters.NAME",
+            )
     for key in entry.data:
         if key not in BESIDE_A_CLASS:
             raise InputError(
                 f"says nothing to the class {class_!r}",
                 where=f"{entry.path}: {key}",
-                expected="a class with only summary and source beside it, or tables without a class",
+                expected="a class with parameters, summary and source beside it, or tables without a class",
             )
 
 
-BESIDE_A_CLASS = ("class", "summary", "source")
+ONE_S_OWN = ("summary", "source", "version", "group")
+"""Keys that say what a file is, and that no file has from its base."""
+
+BESIDE_A_CLASS = ("class", "parameters", "gate_class", "prefix", *ONE_S_OWN)
 """Keys of a policy file that names a class."""
 
 
@@ -106,7 +122,13 @@ def _import_also_from_here(name: str) -> ModuleType:
             sys.path.remove(here)
 
 
-def _instance(target: str, where: str, overrides: Mapping[str, object], name: str = "") -> Policy:
+def _instance(
+    target: str,
+    where: str,
+    overrides: Mapping[str, object],
+    name: str = "",
+    parameters: Mapping[str, object] | None = None,
+) -> Policy:
     if overrides:
         raise InputError("a policy class takes no overrides", where=where, expected="a policy file")
     module_name, _, class_name = target.partition(":")
@@ -126,8 +148,12 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
             where=where,
             nearest=nearest_name(class_name, classes),
         )
+    parameters = parameters or {}
+    _require_parameters(made, parameters, where)
     try:
-        policy = made()
+        policy = made(**parameters)
+    except InputError:
+        raise
     except KeyboardInterrupt:
         raise
     except BaseException as fault:
@@ -139,6 +165,23 @@ def _instance(target: str, where: str, overrides: Mapping[str, object], name: st
     if name:
         policy.name = name
     return policy  # type: ignore[no-any-return]
+
+
+def _require_parameters(made: type, parameters: Mapping[str, object], where: str) -> None:
+    """Raise InputError where a class is handed a parameter that it does not have."""
+    if not parameters:
+        return
+    known = inspect.signature(made).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
+        return
+    for key in parameters:
+        if key not in known:
+            raise InputError(
+                f"{made.__name__} has no parameter {key!r}",
+                where=where.replace(": class", f": parameters.{key}"),
+                expected=f"one of {', '.join(known)}" if known else "a class without parameters",
+                nearest=nearest_name(key, known),
+            )
 
 
 METHODS = ("begin", "check", "admit", "propose", "judge", "learn", "resume", "amend", "rely")

@@ -5,57 +5,36 @@ Every key has a default that leaves its part out, so that a file says only what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from policies.admission import AdmissionTerms
 from policies.composed import ComposedPolicy, Parts
-from policies.gates import BindingGate, CoherenceGate, ConservationGate, EvidenceGate, SizeCapGate
-from policies.guards import GuardTerms
+from policies.gate_tables import GatesTable
 from policies.replacements import ReplacementRule
-from policies.selectors import Order, Selector
-from policies.triggers import Trigger
+from policies.tables import (
+    BackgroundTable,
+    CounterTable,
+    GuardTable,
+    KeepWarmTable,
+    ReinjectionTable,
+    RequestTable,
+    SelectorTable,
+    TriggerTable,
+    WindowTable,
+)
 from simulator.contracts import (
-    CheckPoint,
     Component,
     Fingerprint,
-    Gate,
     InstructionTerms,
     MeasurementPlan,
+    Need,
     Placement,
     Terms,
     TombstoneTerms,
 )
-from simulator.schema import Amount, Positive, Share, Table, Tokens
-from simulator.spans import Kind
-
-GATES: dict[str, Callable[..., Gate]] = {
-    "binding": BindingGate,
-    "coherence": CoherenceGate,
-    "conservation": ConservationGate,
-    "evidence": EvidenceGate,
-    "size_cap": SizeCapGate,
-}
-"""Gates by the name that a policy file uses."""
-
-GateName = Literal["binding", "coherence", "conservation", "evidence", "size_cap"]
-
-
-class TriggerTable(Table):
-    """When an attempt starts. Without `fraction` the policy never rewrites."""
-
-    fraction: Annotated[float, Field(gt=0, le=1)] | None = None
-    low_watermark: Share | None = None
-    regrow: Share = 0.0
-    check_points: Annotated[tuple[CheckPoint, ...], Field(min_length=1)] = (CheckPoint.BEFORE_REQUEST,)
-
-
-class CounterTable(Table):
-    """How the policy counts: believed over true tokens."""
-
-    ratio: Annotated[float, Field(gt=0, le=10)] = 1.0
+from simulator.schema import Positive, Share, Table, Tokens
 
 
 class DeliberationTable(Table):
@@ -65,31 +44,18 @@ class DeliberationTable(Table):
     cap: Annotated[int, Field(ge=1)] | None = None
 
 
-class SelectorTable(Table):
-    """Which spans are replaced."""
-
-    order: Order = "verbosity"
-    limit: Annotated[int, Field(ge=1)] | None = None
-    kinds: tuple[Kind, ...] | None = None
-    exempt: tuple[Kind, ...] = (Kind.TRACE,)
-    keep_last: Tokens = 0
-    dead_first: bool = False
-    evict_unit: Literal["item", "subgoal"] = "item"
-    only_savings: bool = False
-    recency_weight: Amount = 1.0
-    salience_weight: Amount = 1.0
-    salience_turns: Annotated[int, Field(ge=1)] = 10
-
-
 class ReplacementTable(Table):
     """What takes their place, and how large the policy believes it to be."""
 
-    kind: Literal["summary", "mask", "evict", "digest"] = "summary"
+    kind: Literal["summary", "mask", "clip", "evict", "digest"] = "summary"
     ratio: Share = 0.30
     ratio_per_pass: Share = 0.45
     cap: Annotated[int, Field(ge=1)] | None = None
     placeholder: Tokens = 12
-    fold_pairs: bool = True
+    clip_tokens: Annotated[int, Field(ge=1, le=10**9)] = 100
+    clip_over: Tokens = 0
+    group: Literal["item", "pair", "all"] = "pair"
+    position: Literal["first", "last"] = "first"
 
 
 class MeasurementTable(Table):
@@ -142,96 +108,34 @@ class InstructionsTable(Table):
     repeats_every: Annotated[int, Field(ge=1)] | None = None
 
 
-class SwitchTable(Table):
-    """A gate that is on or off."""
-
-    enabled: bool = True
-
-
-class EvidenceTable(SwitchTable):
-    """What the evidence gate looks for beside lost constraints."""
-
-    red_flag: bool = True
-    pins: bool = True
-
-
-class CoherenceTable(SwitchTable):
-    """When the coherence gate speaks, and what it keeps out of a plan's way."""
-
-    threshold: Amount = 0.3
-    retain_antecedents: bool = True
-    cheap_tokens: Tokens = 0
-
-
-class BindingTable(SwitchTable):
-    """What the binding gate asks of an instruction."""
-
-    cap: int | Literal["none"] = 4
-    imperative: bool = True
-    rederive: bool = True
-    retain: bool = True
-
-    @field_validator("cap")
-    @classmethod
-    def _at_least_one(cls, cap: int | Literal["none"]) -> int | Literal["none"]:
-        if cap != "none" and cap < 1:
-            raise ValueError("expected 1 instruction or more, or 'none'")
-        return cap
-
-
-class GatesTable(Table):
-    """The gates: a table for each, and the order in which they are asked. One that is not named is off."""
-
-    order: tuple[GateName, ...] = ()
-    binding: BindingTable = BindingTable()
-    coherence: CoherenceTable = CoherenceTable()
-    conservation: SwitchTable = SwitchTable()
-    evidence: EvidenceTable = EvidenceTable()
-    size_cap: SwitchTable = SwitchTable()
-
-    @field_validator("order")
-    @classmethod
-    def _each_once(cls, order: tuple[GateName, ...]) -> tuple[GateName, ...]:
-        twice = next((name for name in order if order.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"gate {twice!r} stands twice; expected each once")
-        return order
-
-    def asks(self, name: GateName) -> bool:
-        """Whether a gate is asked: it stands in the order and is enabled."""
-        table: SwitchTable = getattr(self, name)
-        return name in self.order and table.enabled
-
-    def gates(self) -> tuple[Gate, ...]:
-        """Return the gates that are asked, in their order."""
-        return tuple(GATES[name](**self._arguments(name)) for name in self.order if self.asks(name))
-
-    def _arguments(self, name: GateName) -> dict[str, object]:
-        table: SwitchTable = getattr(self, name)
-        said = table.model_dump(exclude={"enabled"})
-        return {key: None if value == "none" else value for key, value in said.items()}
-
-
-class GuardTable(Table):
-    """What happens after refusals and failures."""
-
-    escalate_after: Annotated[int, Field(ge=1)] | None = None
-    reset: Literal["commit", "recovery"] = "commit"
-    retries: Annotated[int, Field(ge=0, le=20)] = 0
-    endless_window: bool = False
-
-
 class PolicyFile(Table):
-    """One policy."""
+    """One policy.
+
+    `group` is the part of the catalogue that it belongs to, `version` that of the system which it
+    stands for, `gate_class` what that system asks before it commits (policy zoo: G0 nothing, G1 a least
+    to reclaim, G2 smaller than before, G3 under a target, G4 a predicted saving, G5 prices and the lost
+    cache), `prefix` whether its request for a summary can be served by the cache of the agent's prompt.
+    """
 
     summary: str = ""
     source: str = ""
+    version: str = ""
+    group: Literal["records", "comparators", "zoo", "bounds", "conserving", "own"] = "own"
+    gate_class: Literal["", "G0", "G1", "G2", "G3", "G4", "G5"] = ""
+    prefix: Literal["", "shared", "fresh", "none"] = ""
+    needs: tuple[Need, ...] = ()
     class_: str | None = Field(default=None, alias="class")
+    parameters: dict[str, object] = Field(default_factory=dict)
     trigger: TriggerTable = TriggerTable()
     counter: CounterTable = CounterTable()
+    window: WindowTable = WindowTable()
     deliberation: DeliberationTable = DeliberationTable()
     selector: SelectorTable = SelectorTable()
     replacement: ReplacementTable = ReplacementTable()
+    request: RequestTable = RequestTable()
+    background: BackgroundTable = BackgroundTable()
+    reinjection: ReinjectionTable = ReinjectionTable()
+    keep_warm: KeepWarmTable = KeepWarmTable()
     measurement: MeasurementTable = MeasurementTable()
     charging: ChargingTable = ChargingTable()
     marks: MarksTable = MarksTable()
@@ -271,22 +175,21 @@ class PolicyFile(Table):
 
     def policy(self, name: str) -> ComposedPolicy:
         """Return the composed policy that the file describes."""
-        trigger, selector, replacement = self.trigger, self.selector, self.replacement
-        tombstones = self._tombstone_terms()
-        points = frozenset(trigger.check_points)
+        replacement, tombstones = self.replacement, self._tombstone_terms()
         charges = {
             Component.RATIONALE: self.charging.rationale,
             Component.MEASUREMENT: self.charging.measurement,
         }
         terms = Terms(
-            check_points=points,
+            check_points=frozenset(self.trigger.check_points),
             deliberates=self.deliberation.enabled,
             rationale_cap=self.deliberation.cap,
             summary_cap=replacement.cap,
             measurement=self.measurement.plan,
             checkpoint_every=self.measurement.checkpoint_every,
             ambiguity_limit=self.measurement.ambiguity_limit,
-            counter_ratio=self.counter.ratio,
+            counter=self.counter.terms(),
+            window=self.window.terms(),
             charges=frozenset(component for component, charged in charges.items() if charged),
             immutable_this_turn=self.marks.immutable_this_turn,
             never_summarised=self.marks.never_summarised,
@@ -294,45 +197,42 @@ class PolicyFile(Table):
             retries=self.guard.retries,
             endless_window=self.guard.endless_window,
             tombstones=tombstones,
-            red_flag=self.gates.asks("evidence") and self.gates.evidence.red_flag,
+            red_flag=self._looks_at_turn_start,
             instructions=self._instruction_terms(),
-        )
-        fires = (
-            None
-            if trigger.fraction is None
-            else Trigger(trigger.fraction, trigger.low_watermark, trigger.regrow, points)
+            request=self.request.terms(),
+            background=self.background.terms(),
+            reinjection=self.reinjection.terms(),
+            keep_warm=self.keep_warm.terms(),
+            needs=frozenset(self.needs),
         )
         parts = Parts(
-            trigger=fires,
-            selector=Selector(
-                order=selector.order,
-                limit=selector.limit,
-                kinds=frozenset(Kind if selector.kinds is None else selector.kinds),
-                exempt=frozenset(selector.exempt),
-                keep_last=selector.keep_last,
-                dead_first=selector.dead_first,
-                evict_unit=selector.evict_unit,
-                only_savings=selector.only_savings,
-                recency_weight=selector.recency_weight,
-                salience_weight=selector.salience_weight,
-                salience_turns=selector.salience_turns,
-            ),
+            trigger=self.trigger.trigger(),
+            selector=self.selector.selector(),
             replacement=ReplacementRule(
                 kind=replacement.kind,
                 ratio=replacement.ratio,
                 ratio_per_pass=replacement.ratio_per_pass,
                 cap=replacement.cap,
                 placeholder=replacement.placeholder,
-                fold_pairs=replacement.fold_pairs,
+                clip_tokens=replacement.clip_tokens,
+                clip_over=replacement.clip_over,
+                group_by=replacement.group,
+                position=replacement.position,
                 tombstone=0 if tombstones is None else _charged_tokens(tombstones),
             ),
             admission=AdmissionTerms(
                 self.admission.moving_average, self.admission.weight, self.admission.lapse
             ),
-            guard=GuardTerms(self.guard.escalate_after, self.guard.reset),
+            guard=self.guard.terms(),
             gates=self.gates.gates(),
         )
         return ComposedPolicy(name, terms, parts)
+
+    @property
+    def _looks_at_turn_start(self) -> bool:
+        """Whether the policy is asked at each turn's start whether to go on."""
+        red_flag = self.gates.asks("evidence") and self.gates.evidence.red_flag
+        return red_flag or self.guard.halt_after is not None
 
     def _tombstone_terms(self) -> TombstoneTerms | None:
         """Return where tombstones stand; without the evidence gate there are none."""

@@ -45,6 +45,7 @@ class SmallWorkload:
     compressible : hidden truth of every span.
     stated : user messages are tagged as constraints, and results are dear to recover.
     binds : hidden truth of what is so tagged: it has force.
+    paired : each request opens with a signed block and has a call for each of its results.
     topics : topics of instructions that the step of every turn comes under.
     """
 
@@ -55,6 +56,7 @@ class SmallWorkload:
     topics: tuple[str, ...] = ()
     stated: bool = False
     binds: bool = True
+    paired: bool = False
 
     def initial(self, streams: Streams) -> Iterator[Span]:
         """Yield what stands in the window at the start; its pieces of work are numbered below 0."""
@@ -79,9 +81,12 @@ class SmallWorkload:
             call = tuple(self._call(first, turn, goal, sizes)) if self.tokens else ()
             user = turn % USER_EVERY == 1
             message = (self._span(first + 4, Kind.USER, turn, None, sizes),) if user and call else ()
-            yield Turn((*message, *call[:3]), call[3:], 1.0, user, tuple(closes), step=step)
+            yield Turn((*message, *call[:-1]), call[-1:], 1.0, user, tuple(closes), step=step)
 
     def _call(self, first: int, turn: int, goal: int, sizes: Draws) -> Iterator[Span]:
+        if self.paired:
+            yield self._span(first + 7, Kind.THINKING, turn, goal, sizes, pair=first)
+            yield self._span(first + 6, Kind.TOOL_CALL, turn, goal, sizes, pair=first)
         yield self._span(first, Kind.TOOL_CALL, turn, goal, sizes, pair=first)
         for place in (1, 2):
             needed = (first + place) % NEEDED_EVERY == 0
@@ -163,6 +168,7 @@ VIEWS = (
     FULL,
     MARKED,
     _world("view with folds", SmallWorkload(opening=4), horizon=20),
+    _world("view with pairs", SmallWorkload(opening=4, paired=True), horizon=8),
 )
 STATED = _world("stated and cited", SmallWorkload(opening=10, spread=0.6, stated=True))
 INSTRUCTED = replace(

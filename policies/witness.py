@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from policies.faults import FAULTS
 from policies.loader import load_policy
 from policies.small_worlds import FULL, INSTRUCTED, MARKED, SEED, STRESS
-from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Verdict
+from simulator.contracts import ACCEPTED, Brief, CheckPoint, Lesson, Policy, Proposal, Terms, Verdict
 from simulator.errors import RunFailed, told
 from simulator.ledger import Outcome
 from simulator.plan import Fold, RewritePlan, Summarise
@@ -136,7 +136,8 @@ class Witness(Policy):
 
     def propose(self, view: View) -> RewritePlan:
         """Ask for the plan."""
-        return self._ask("propose", self._policy.propose, view, RewritePlan())
+        plan = self._ask("propose", self._policy.propose, view, RewritePlan())
+        return plan._replace(refusal="") if self._insists else plan
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Ask for the judgement of the exact figures."""
@@ -311,6 +312,8 @@ def insisted(
 ) -> Witness:
     """Return the witness of one run in which a rewrite is tried at every check point."""
     terms = replace(_engine_terms(policy), endless_window=True)
+    if terms.check_points == {CheckPoint.OVERFLOW}:  # which no endless window meets
+        terms = replace(terms, check_points=frozenset({CheckPoint.BEFORE_REQUEST}))
     if setting is MARKED:
         terms = replace(
             terms, deliberates=True, immutable_this_turn=True, never_summarised=True, retires=False

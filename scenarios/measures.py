@@ -12,6 +12,22 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from scenarios.bill_measures import (
+    own_input,
+    passes_in_requests,
+    usd_a_turn,
+    usd_an_agent,
+    usd_per_million_input,
+)
+from scenarios.outcome_measures import (
+    billed,
+    dead,
+    payback_calls,
+    repaid_share,
+    stopped,
+    waste_share,
+    waste_usd,
+)
 from scenarios.record_measures import (
     active,
     coherence_cost,
@@ -55,7 +71,7 @@ SIGNED = frozenset({"compliance_gap", "smallest_own_share_step", "quality_change
 
 
 def possible(name: str) -> tuple[float, float]:
-    """Return the least and the most that a measure can be: a share 0 to 1, a count 0 and up.
+    """Return the least and the most that a measure can be: a share 0 to 1, a count or dollars 0 and up.
 
     >>> possible("share_overflowed"), possible("mean_rise_pct")
     ((0.0, 1.0), (-inf, inf))
@@ -65,7 +81,7 @@ def possible(name: str) -> tuple[float, float]:
         return -math.inf, math.inf
     if unit.startswith("share of") or unit == YES_OR_NO:
         return 0.0, 1.0
-    return (0.0, math.inf) if unit == "count" else (-math.inf, math.inf)
+    return (0.0, math.inf) if unit == "count" or unit.startswith("$") else (-math.inf, math.inf)
 
 
 def _overflowed(run: Run) -> Number:
@@ -311,6 +327,27 @@ MEASURES: dict[str, Measure] = {
     "wrong": Measure(
         "count", "constraint violations, references broken at the end and stale obedience", wrong
     ),
+    "dead": Measure(YES_OR_NO, "the run ended where nothing can ever be sent again", dead),
+    "stopped": Measure(
+        YES_OR_NO, "the run ended early: it overflowed, was dead, or its policy gave up", stopped
+    ),
+    "waste_usd": Measure(
+        "$", "of attempts with net <= 0: their requests, and the cache that they broke", waste_usd
+    ),
+    "waste_share": Measure(
+        "share of dollars of attempts", "those of attempts with net <= 0 in those of all", waste_share
+    ),
+    "repaid_share": Measure(
+        "share of commits",
+        "rewrites earned back before the next one or the end, by the mean price of a token read",
+        repaid_share,
+    ),
+    "payback_calls": Measure(
+        "calls",
+        "median until a committed rewrite is earned back, by the mean price of a token read",
+        payback_calls,
+    ),
+    "billed_tokens": Measure("tokens", "on the bill: input, cache reads and writes, and output", billed),
     "overflowed": Measure(YES_OR_NO, "the run ended because a request no longer fitted", _overflowed),
     "mean_rise_pct": Measure("points", "mean of -net over committed rewrites from the second on", _mean_rise),
     "acceleration_pct": Measure(
@@ -375,6 +412,19 @@ MEASURES: dict[str, Measure] = {
     ),
     "cost_slope": Measure(
         "tokens a point", "slope of the cost of a committed rewrite on occupancy before it", _cost_slope
+    ),
+    "own_input_tokens": Measure(
+        "tokens", "input tokens of an agent's own requests; of a fleet, the mean over its agents", own_input
+    ),
+    "usd_an_agent": Measure("$", "dollars of a run; of a fleet, the mean over its agents", usd_an_agent),
+    "usd_a_turn": Measure("$", "dollars for each turn, rewrites among them", usd_a_turn),
+    "usd_per_million_input": Measure(
+        "$/M tokens",
+        "what input of the agent's own requests has cost, cache reads and writes among it, output not",
+        usd_per_million_input,
+    ),
+    "passes_in_requests": Measure(
+        "share of requests", "committed rewrites among these and the agent's own requests", passes_in_requests
     ),
 }
 """All registered measures, by name."""

@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from scenarios.expectation import Expectation
+from scenarios.prices import priced
+from scenarios.recorded_tables import RecordedTable
 from scenarios.surroundings import (
     FleetTable,
     InstructionsTable,
@@ -69,8 +71,11 @@ class ScenarioFile(Table):
     charged_to: Literal["window", "separate"] = "window"
     window: WindowTable
     run: RunTable = RunTable()
-    workload: Annotated[ScriptedTable | SyntheticTable | ReferenceTable, Field(discriminator="kind")]
+    workload: Annotated[
+        ScriptedTable | SyntheticTable | ReferenceTable | RecordedTable, Field(discriminator="kind")
+    ]
     laws: LawsTable = LawsTable()
+    prices: str | None = None
     provider: ProviderTable = ProviderTable()
     supervisor: SupervisorTable = SupervisorTable()
     fleet: FleetTable = FleetTable()
@@ -175,13 +180,18 @@ def load_scenario(reference: str, overrides: Mapping[str, object] | None = None)
     24000
     """
     entry = read_entry(
-        "scenario", reference, CATALOGUE, not_inherited=("summary", "source", "expect", "box", "switched")
+        "scenario",
+        reference,
+        CATALOGUE,
+        not_inherited=("summary", "source", "expect", "box", "switched"),
+        told_apart=("workload",),
     )
     data = dict(entry.data)
     if entry.base is not None:
         data.setdefault("draws", entry.base)
     data = overridden(data, overrides or {})
     where = f"{entry.path} with overrides" if overrides else str(entry.path)
+    data = priced(data, where, entry.path.parent)
     return Scenario(entry.name, entry.path, validated(ScenarioFile, data, where))
 
 

@@ -106,10 +106,11 @@ class RuntimeTable(Table):
 
     append_only: bool = False
     restores: bool = False
+    requires_pairs: bool = False
 
     def built(self) -> RuntimeSpec:
         """Return the specification."""
-        return RuntimeSpec(self.append_only, self.restores)
+        return RuntimeSpec(**self.model_dump())
 
 
 class TagTable(Table):

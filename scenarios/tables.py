@@ -8,11 +8,14 @@ builds it. Who and what surrounds the agent stands in `surroundings`, what happe
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
+from simulator.errors import InputError
 from simulator.laws import (
+    AnswerLaw,
     BindingLaw,
     CoherenceLaw,
     EvidenceLaw,
@@ -22,6 +25,7 @@ from simulator.laws import (
     RationaleLaw,
     SummaryLaw,
 )
+from simulator.prices import PriceTier, require_ascending
 from simulator.provider import ProviderSpec
 from simulator.schema import Amount, Positive, Share, Table, Tokens
 
@@ -125,6 +129,22 @@ class BindingTable(Table):
         return BindingLaw(**self.model_dump(exclude={"midpoint"}), midpoint=midpoint)
 
 
+class AnswerTable(Table):
+    """Parameters of `AnswerLaw`."""
+
+    empty_share: Share = 0.0
+    truncated_share: Share = 0.0
+    truncated_part: Share = 0.5
+    inflated_share: Share = 0.0
+    inflated_ratio: Positive = 1.1
+
+    @model_validator(mode="after")
+    def _shares_of_one(self) -> AnswerTable:
+        if self.empty_share + self.truncated_share + self.inflated_share > 1:
+            raise ValueError("empty_share, truncated_share and inflated_share are more than 1 together")
+        return self
+
+
 class LawsTable(Table):
     """The laws of the model; a table left out switches its law off."""
 
@@ -137,6 +157,7 @@ class LawsTable(Table):
     evidence: EvidenceTable = EvidenceTable()
     coherence: CoherenceTable = CoherenceTable()
     binding: BindingTable = BindingTable()
+    answer: AnswerTable = AnswerTable()
 
     def built(self) -> Laws:
         """Return the laws."""
@@ -148,7 +169,35 @@ class LawsTable(Table):
             EvidenceLaw(**self.evidence.model_dump()),
             CoherenceLaw(**self.coherence.model_dump()),
             self.binding.built(),
+            AnswerLaw(**self.answer.model_dump()),
         )
+
+
+class Limited(Table):
+    """What holds for requests whose input, cached part included, is no longer than `up_to`."""
+
+    up_to: Annotated[int, Field(ge=1, le=10**9)]
+
+
+Tiers = TypeVar("Tiers", bound=Sequence[Limited])
+
+
+def in_order(tiers: Tiers) -> Tiers:
+    """Return the tiers of a file. Raises ValueError, for its schema to report, where they do not ascend."""
+    try:
+        require_ascending([tier.up_to for tier in tiers])
+    except InputError as fault:
+        raise ValueError(str(fault)) from None
+    return tiers
+
+
+class TierTable(Limited):
+    """Parameters of `PriceTier`."""
+
+    input_usd: Amount
+    cache_read_usd: Amount
+    cache_write_usd: Amount
+    output_usd: Amount
 
 
 class ProviderTable(Table):
@@ -163,7 +212,11 @@ class ProviderTable(Table):
     output_usd: Amount = 15.0
     cache_seconds: Amount = 300.0
     failure_share: Share = 0.0
+    cache_minimum_tokens: Tokens = 0
+    cache_block_tokens: Annotated[int, Field(ge=1, le=10**9)] = 1
+    tiers: Annotated[tuple[TierTable, ...], AfterValidator(in_order)] = ()
 
     def built(self) -> ProviderSpec:
         """Return the specification."""
-        return ProviderSpec(**self.model_dump())
+        tiers = tuple(PriceTier(**tier.model_dump()) for tier in self.tiers)
+        return ProviderSpec(**self.model_dump(exclude={"tiers"}), tiers=tiers)

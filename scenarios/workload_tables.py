@@ -1,7 +1,8 @@
-"""The tables of a scenario file that say what happens to the agent: a script, or random turns.
+"""The tables of a scenario file that say what happens to the agent: a script, or a ground of references.
 
 Each table is checked as it is read and builds one workload. Here the names that a script gives to
-its rows become their numbers, and the rows of a CSV beside the scenario join those in it.
+its rows become their numbers, and the rows of a CSV beside the scenario join those in it. Random turns
+have a module of their own, `synthetic_tables`.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from scenarios.surroundings import Name
+from scenarios.synthetic_tables import SyntheticTable
 from scenarios.workloads.references import ReferenceGround
 from scenarios.workloads.scripted import Row, ScriptedWorkload, ScriptStep
-from scenarios.workloads.synthetic import SyntheticWorkload
 from simulator.catalogue import read_text, validated
 from simulator.contracts import Workload
 from simulator.errors import InputError, nearest_name
-from simulator.schema import Amount, Positive, Share, Table, Tokens, Turns
+from simulator.schema import Amount, Share, Table, Tokens, Turns
 from simulator.spans import Kind
+
+__all__ = ["ReferenceTable", "ScriptedTable", "SyntheticTable"]
 
 MOST_SCRIPT_ROWS = 50
 """Rows that may stand in the scenario file; longer scripts are a CSV beside it."""
@@ -95,6 +98,7 @@ class ScriptRow(Table):
     corrects: Reference | None = None
     doubt: Share = 0.0
     rederive: Tokens = 0
+    standing: bool = False
 
     @model_validator(mode="after")
     def _forward(self) -> ScriptRow:
@@ -121,6 +125,7 @@ class ScriptRow(Table):
             None if self.corrects is None else names.number(self.corrects, where),
             self.doubt,
             self.rederive,
+            self.standing,
         )
 
 
@@ -196,64 +201,6 @@ class ReferenceTable(Table):
     def workload(self, path: Path) -> Workload:
         """Return the workload."""
         return ReferenceGround(**self.model_dump(exclude={"kind"}))
-
-
-class SyntheticTable(Table):
-    """A workload of random turns; see `SyntheticWorkload` for each key."""
-
-    kind: Literal["synthetic"]
-    results_per_turn: Annotated[int, Field(ge=0, le=1000)] = 1
-    result_mean: Positive = 175.0
-    result_sigma: Annotated[float, Field(ge=0, le=5)] = 0.8
-    result_cut: Annotated[int, Field(ge=1)] | None = None
-    reply_low: Tokens = 0
-    reply_high: Tokens = 0
-    subgoal_low: Turns = 0
-    subgoal_high: Turns = 0
-    cited_share: Share = 0.0
-    citation_lag: Amount = 15.0
-    incompressible_share: Share = 0.0
-    turn_seconds: Amount = 0.0
-    turns: Annotated[int, Field(ge=1)] | None = None
-    constraint_share: Share = 0.0
-    constraint_turns: Annotated[int, Field(ge=1)] | None = None
-    constraint_mean: Positive = 40.0
-    constraint_sigma: Annotated[float, Field(ge=0, le=5)] = 0.0
-    constraint_doubt: Share = 0.0
-    governed_share: Share = 0.0
-    doubt_share: Share = 0.0
-    doubt_part: Share = 0.0
-    lean_share: Share = 0.0
-    touched_share: Share = 0.0
-    touch_lag: Amount = 3.0
-    rederive: Tokens = 0
-    topics: tuple[Name, ...] = ()
-    topic_share: Share = 0.0
-
-    @model_validator(mode="after")
-    def _ordered(self) -> SyntheticTable:
-        for low, high in ((self.reply_low, self.reply_high), (self.subgoal_low, self.subgoal_high)):
-            if low > high:
-                raise ValueError(f"low {low} is above high {high}")
-        return self
-
-    @model_validator(mode="after")
-    def _topics_to_draw_from(self) -> SyntheticTable:
-        twice = next((topic for topic in self.topics if self.topics.count(topic) > 1), None)
-        if twice is not None:
-            raise ValueError(f"topic {twice!r} stands twice")
-        if self.topic_share and not self.topics:
-            raise ValueError(f"topic_share {self.topic_share} needs topics")
-        return self
-
-    def named_topics(self) -> Iterator[tuple[str, str]]:
-        """Yield each topic that a step may come under, with its place in the table."""
-        yield from (("topics", topic) for topic in self.topics)
-
-    def workload(self, path: Path) -> Workload:
-        """Return the workload."""
-        values = self.model_dump(exclude={"kind", "turns"})
-        return SyntheticWorkload(**values, turns_limit=self.turns)
 
 
 def _csv_rows(path: Path) -> list[ScriptRow]:

@@ -49,7 +49,14 @@ def names(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
-def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterable[str] = ()) -> Entry:
+def read_entry(
+    kind: str,
+    reference: str,
+    folder: Path,
+    *,
+    not_inherited: Iterable[str] = (),
+    told_apart: Iterable[str] = (),
+) -> Entry:
     """Read one entry.
 
     Parameters
@@ -62,6 +69,8 @@ def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterab
         The catalogue.
     not_inherited : iterable of str
         Top-level keys that a base does not hand down.
+    told_apart : iterable of str
+        Tables that a base hands down only where the entry's own is of no other `kind`.
 
     Raises
     ------
@@ -80,7 +89,11 @@ def read_entry(kind: str, reference: str, folder: Path, *, not_inherited: Iterab
             raise InputError(
                 f"base {base!r} has a base itself", where=f"{path}: base", expected="one base, no chain"
             )
-        data = merged({key: value for key, value in below.items() if key not in set(not_inherited)}, data)
+        left = {
+            *not_inherited,
+            *(key for key in told_apart if _of_another_kind(data.get(key), below.get(key))),
+        }
+        data = merged({key: value for key, value in below.items() if key not in left}, data)
     return Entry(path.stem, path, data, base)
 
 
@@ -213,6 +226,12 @@ def _path_of(kind: str, reference: str, folder: Path, where: str = "") -> Path:
         expected=f"{_a(kind)} of `rewritelab list` or the path of a TOML file{OTHER_FORMS.get(kind, '')}",
         nearest=nearest_name(reference, valid),
     )
+
+
+def _of_another_kind(table: object, below: object) -> bool:
+    if not isinstance(table, Mapping) or not isinstance(below, Mapping) or "kind" not in table:
+        return False
+    return bool(table["kind"] != below.get("kind"))
 
 
 def _a(kind: str) -> str:

@@ -11,14 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from simulator.pairing import Pairs
 from simulator.spans import Kind, Span
 
 
 class Replacement(NamedTuple):
-    """One staged operation: these spans go, and this one (or nothing) takes their place."""
+    """One staged operation: these spans go, and this one (or nothing) takes their place.
+
+    It stands where the first of them stood; with `last`, where the last did.
+    """
 
     sources: tuple[int, ...]
     span: Span | None
+    last: bool = False
 
 
 class Snapshot(NamedTuple):
@@ -40,11 +45,14 @@ class Context:
 
     Attributes
     ----------
-    tokens : true count of all spans.
+    tokens : true size of all spans.
+    count : how many they are.
     doubt : tokens in doubt among them.
     bound : constraints that have force through at least one span.
     peak : highest true count at any instant since it was last set.
     by_kind : tokens by kind.
+    by_class : tokens by content class, where somebody counts by it; None where nobody does.
+    pairs : calls and their results, as a provider checks them.
     dead_tokens : tokens of subgoals that are closed and hold nothing tagged needed.
     immutable : ids that no operation may touch before the turn ends.
     protected : ids that no operation may touch as long as they live.
@@ -57,16 +65,20 @@ class Context:
         "_binding",
         "_cited_by",
         "_copies",
+        "_kinds",
         "_needed",
         "_spans",
         "_subgoal_tokens",
         "bound",
+        "by_class",
         "by_kind",
         "closed",
+        "count",
         "dead_tokens",
         "doubt",
         "finished",
         "immutable",
+        "pairs",
         "peak",
         "protected",
         "tokens",
@@ -81,10 +93,14 @@ class Context:
         self._copies: dict[int, int] = {}
         self._binding: dict[int, int] = {}
         self.tokens = 0
+        self.count = 0
         self.doubt = 0
         self.bound = 0
         self.peak = 0
         self.by_kind: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self._kinds: dict[Kind, int] | None = None
+        self.by_class: dict[str, int] | None = None
+        self.pairs = Pairs()
         self.dead_tokens = 0
         self.closed: set[int] = set()
         self.finished: set[int] = set()
@@ -113,6 +129,14 @@ class Context:
             raise ValueError(f"span {span.id} is already in the context")
         self._spans[span.id] = span
         self._count(span)
+        if span.pair is not None:
+            self.pairs.arrive(span)
+
+    def kinds(self) -> dict[Kind, int]:
+        """Return the tokens by kind as they are now, in a mapping that never changes; made once a change."""
+        if self._kinds is None:
+            self._kinds = self.by_kind.copy()
+        return self._kinds
 
     def holds(self, identity: int) -> bool:
         """Whether the evidence of a span stands in the context: the span itself, or what carries it."""
@@ -184,6 +208,7 @@ class Context:
         gone = 0
         for identity in identities:
             gone += self._discard(identity).tokens
+        self.pairs.settle()
         self.version += 1
         return gone
 
@@ -212,8 +237,12 @@ class Context:
                 order[identity] = span
             if identity in at:
                 order |= {new.id: new for new in at[identity]}
+        parts = [(one.span, self.pairs.part_of(one.sources)) for one in staged if one.span]
         for identity in going:
             self._discard(identity)
+        for made, part in parts:
+            self.pairs.stand_in(made, part)
+        self.pairs.settle()
         for spans in at.values():
             for span in spans:
                 self._count(span)
@@ -257,6 +286,7 @@ class Context:
         )
         for name, kept, counted in (
             ("tokens", self.tokens, tokens),
+            ("spans", self.count, len(self)),
             ("dead tokens", self.dead_tokens, dead),
             ("tokens in doubt", self.doubt, sum(span.doubt for span in self)),
             ("constraints with force", self.bound, len({one for span in self for one in span.binds})),
@@ -267,6 +297,14 @@ class Context:
                 raise ValueError(f"the context says {kept} {name}, its spans say {counted}")
         if indexed != references:
             raise ValueError(f"the index has spans cited that are not: {sorted(indexed - references)[:5]}")
+        if self.by_class is not None:
+            of_classes = Counter[str]()
+            for span in self:
+                of_classes[span.content_class] += span.tokens
+            if +of_classes != +Counter(self.by_class):
+                raise ValueError(f"the context says {self.by_class} tokens by class, its spans {of_classes}")
+        if self.pairs.kept() != self.pairs.recount(self):
+            raise ValueError("the pairs of the context are not those of its spans")
         for name, index, found in (
             ("copies", self._copies, Counter(one for span in self for one in span.carries)),
             ("spans with force", self._binding, Counter(one for span in self for one in span.binds)),
@@ -282,8 +320,13 @@ class Context:
     def _count(self, span: Span) -> None:
         tokens = span.tokens
         self.tokens += tokens
-        self.peak = max(self.peak, self.tokens)
+        self.count += 1
+        if self.tokens > self.peak:  # noqa: PLR1730 - a call for each span that comes
+            self.peak = self.tokens
         self.by_kind[span.kind] += tokens
+        self._kinds = None
+        if self.by_class is not None:
+            self.by_class[span.content_class] = self.by_class.get(span.content_class, 0) + tokens
         goal = span.subgoal
         if goal is not None:
             totals = self._subgoal_tokens
@@ -319,7 +362,12 @@ class Context:
     def _discard(self, identity: int) -> Span:
         span = self._spans.pop(identity)
         self.tokens -= span.tokens
+        self.count -= 1
         self.by_kind[span.kind] -= span.tokens
+        self._kinds = None
+        if self.by_class is not None:
+            self.by_class[span.content_class] -= span.tokens
+        self.pairs.leave(identity)
         goal = span.subgoal
         if goal is not None:
             self._subgoal_tokens[goal] -= span.tokens
@@ -352,7 +400,9 @@ def _stood(staged: list[Replacement], spans: dict[int, Span]) -> Iterator[tuple[
         return
     places = {identity: place for place, identity in enumerate(spans)}
     homes = _homes(staged, spans, places)
-    stands = {new: min(one.sources, key=places.__getitem__) for new, one in made.items()}
+    stands = {
+        new: (max if one.last else min)(one.sources, key=places.__getitem__) for new, one in made.items()
+    }
     begun: set[int] = set()
     done: set[int] = set()
     ahead = [*reversed(made)]
@@ -390,7 +440,7 @@ def _homes(staged: list[Replacement], spans: dict[int, Span], places: dict[int, 
     copies = [(places[span.id], span) for span in spans.values() if span.carries and span.id not in going]
     for replacement in staged:
         if replacement.span is not None:
-            homes |= dict.fromkeys(replacement.sources, replacement.span.id)
+            homes |= dict.fromkeys((*replacement.sources, replacement.span.id), replacement.span.id)
             copies.append((min(map(places.__getitem__, replacement.sources)), replacement.span))
     for _, span in sorted(copies, key=lambda copy: copy[0]):
         for carried in span.carries:

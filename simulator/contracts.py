@@ -13,15 +13,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from simulator.declarations import (
+    BackgroundTerms,
     Brief,
     CheckPoint,
     Component,
+    CounterKind,
+    CounterTerms,
     Fingerprint,
     InstructionTerms,
+    KeepWarmTerms,
     MeasurementPlan,
+    Need,
     Placement,
+    Prices,
+    ReinjectionTerms,
+    RequestTerms,
     Terms,
     TombstoneTerms,
+    WindowTerms,
 )
 
 if TYPE_CHECKING:
@@ -33,22 +42,30 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCEPTED",
+    "BackgroundTerms",
     "Bound",
     "Brief",
     "CheckPoint",
     "CoherenceBudgetInversionError",
     "Component",
+    "CounterKind",
+    "CounterTerms",
     "Fingerprint",
     "Gate",
     "InstructionDecayError",
     "InstructionTerms",
+    "KeepWarmTerms",
     "Lesson",
     "LossySelfRewriteError",
     "MeasurementPlan",
+    "Need",
     "Parameter",
     "Placement",
     "Policy",
+    "Prices",
     "Proposal",
+    "ReinjectionTerms",
+    "RequestTerms",
     "RewriteBudgetViolation",
     "RewriteRefused",
     "Step",
@@ -56,6 +73,7 @@ __all__ = [
     "TombstoneTerms",
     "Turn",
     "Verdict",
+    "WindowTerms",
     "Workload",
     "parameter",
 ]
@@ -138,6 +156,7 @@ class Proposal(NamedTuple):
     believed_saving : what the policy believed it would save when it proposed.
     believed_freed : freed in the policy's own counter, its emissions not in it.
     before : in the window at this moment, by that counter.
+    content_after : what will stand, the fixed head not in it, by the estimate of its items.
     """
 
     freed: int
@@ -149,6 +168,7 @@ class Proposal(NamedTuple):
     believed_saving: int = 0
     believed_freed: int = 0
     before: int = 0
+    content_after: int = 0
 
 
 class Lesson(NamedTuple):
@@ -160,6 +180,9 @@ class Lesson(NamedTuple):
     items : spans that were summarised; 0 where no summary was staged.
     summarised, summaries : tokens that went into summaries and that came out of them.
     tokens : believed count after the attempt.
+    freed, net, before : exact figures of the attempt; freed 0 where nothing was committed.
+    usd : dollars that it has cost.
+    requests : model requests that it has taken.
     """
 
     outcome: str
@@ -168,6 +191,11 @@ class Lesson(NamedTuple):
     summarised: int
     summaries: int
     tokens: int
+    freed: int = 0
+    net: int = 0
+    before: int = 0
+    usd: float = 0.0
+    requests: int = 0
 
 
 # --------------------------------------------------------------------------- protocols
@@ -183,6 +211,15 @@ class Gate(Protocol):
 
     def begin(self) -> None:
         """Forget the last run."""
+        return
+
+    def brief(self, brief: Brief, terms: Terms) -> None:
+        """Take note of the public facts of this run, and of what the policy has declared."""
+        return
+
+    def learn(self, lesson: Lesson) -> None:
+        """Take note of how an attempt ended."""
+        return
 
     def admit(self, bound: Bound) -> Verdict:
         """Judge the cheapest bound; refuse here and nothing was spent."""
@@ -192,8 +229,9 @@ class Gate(Protocol):
         """Return the ids that the plan to come must leave alone."""
         return ()
 
-    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
-        """Take note of a plan before it is staged, and of the tokens that it should end at."""
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
+        """Judge a plan before anything is asked for, beside the tokens that it should end at."""
+        return ACCEPTED
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Judge the exact figures, before commit."""
@@ -288,6 +326,7 @@ class Turn(NamedTuple):
     closes : subgoals that are complete when the turn starts.
     events : (kind, detail) rows for the event table.
     step : what the turn's work stands on, or None.
+    together : the arrivals come at one instant; else one after another, each with its check point.
     """
 
     arrivals: tuple[Span, ...] = ()
@@ -297,6 +336,7 @@ class Turn(NamedTuple):
     closes: tuple[int, ...] = ()
     events: tuple[tuple[str, str], ...] = ()
     step: Step | None = None
+    together: bool = True
 
 
 class Workload(Protocol):

@@ -62,8 +62,26 @@ class RunFailed(RewriteLabError):
         self.stage, self.reason = stage, one_line(reason)
         super().__init__(f"run failed at {stage}: {self.reason}")
 
-    def __reduce__(self) -> tuple[type[RunFailed], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[RunFailed], tuple[str, ...]]:
         return RunFailed, (self.stage, self.reason)
+
+
+SKIPPED = "skipped"
+"""The stage of a run that was never begun."""
+
+
+class RunSkipped(RunFailed):
+    """A run that would say nothing: its scenario lacks what its policy needs to be itself."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(SKIPPED, reason)
+
+    def __str__(self) -> str:
+        """Return what a user is told."""
+        return f"{self.stage}: {self.reason}"
+
+    def __reduce__(self) -> tuple[type[RunFailed], tuple[str, ...]]:
+        return RunSkipped, (self.reason,)
 
 
 def nearest_name(name: str, valid: Iterable[str]) -> str:

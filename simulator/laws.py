@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import cast
 
 from simulator.contracts import parameter as _parameter
@@ -125,6 +126,51 @@ class SummaryLaw:
         return max(self.floor, min([round(left), *limits]))
 
 
+class Answer(StrEnum):
+    """What a model gives back when it is asked for a summary."""
+
+    WHOLE = "whole"
+    TRUNCATED = "truncated"
+    INFLATED = "inflated"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLaw:
+    """How often a model's answer is no sound summary: empty, cut short, or longer than its source."""
+
+    empty_share: float = _number(
+        0, "p_e", "share of answers", "field report S06: an empty answer is a success"
+    )
+    truncated_share: float = _number(0, "p_t", "share of answers", "field report S13: length-stopped answers")
+    truncated_part: float = _number(0.5, "tau", "1", "assumption: the part that a cut answer has told")
+    inflated_share: float = _number(
+        0, "p_l", "share of answers", "field reports S21 and S24: larger summaries"
+    )
+    inflated_ratio: float = _number(1.1, "rho_l", "1", "72,706 to 79,680 tokens (policy zoo, gates)")
+
+    @property
+    def may_err(self) -> bool:
+        """Whether an answer can be anything but whole."""
+        return self.empty_share + self.truncated_share + self.inflated_share > 0
+
+    def answer(self, uniform: float) -> Answer:
+        """Return the kind of one answer.
+
+        >>> AnswerLaw(empty_share=0.1, truncated_share=0.2).answer(0.15)
+        <Answer.TRUNCATED: 'truncated'>
+        """
+        for share, kind in (
+            (self.empty_share, Answer.NOTHING),
+            (self.truncated_share, Answer.TRUNCATED),
+            (self.inflated_share, Answer.INFLATED),
+        ):
+            if uniform < share:
+                return kind
+            uniform -= share
+        return Answer.WHOLE
+
+
 @dataclass(frozen=True, slots=True)
 class MeasurementLaw:
     """What confirming the new count writes into the window, and how long it takes.
@@ -174,7 +220,7 @@ class EvidenceLaw:
         mixed = math.sqrt(self.shock) * shared + math.sqrt(1 - self.shock) * own
         return 0.5 * math.erfc(-mixed / math.sqrt(2)) < kept
 
-    def doubt(self, doubtful: int, read: int, written: int) -> int:
+    def doubt(self, doubtful: float, read: int, written: int) -> int:
         """Return the tokens in doubt of a summary of `written` tokens, from `doubtful` of `read` tokens.
 
         >>> EvidenceLaw(caveats=0.5).doubt(30, 300, 100)
@@ -304,3 +350,4 @@ class Laws:
     evidence: EvidenceLaw = field(default_factory=EvidenceLaw)
     coherence: CoherenceLaw = field(default_factory=CoherenceLaw)
     binding: BindingLaw = field(default_factory=BindingLaw)
+    answer: AnswerLaw = field(default_factory=AnswerLaw)

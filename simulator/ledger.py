@@ -27,10 +27,14 @@ class Account(StrEnum):
     REINJECTED = "reinjected"
     REDERIVED = "rederived"
     INSTRUCTIONS = "instructions"
+    LOST = "lost"
 
 
-LEAVING = frozenset({Account.FREED, Account.RETIRED, Account.OUT_OF_BAND})
+LEAVING = frozenset({Account.FREED, Account.RETIRED, Account.OUT_OF_BAND, Account.LOST})
 """Accounts that take tokens out of the window."""
+
+ARRIVING = (Account.ARRIVED, Account.REDERIVED, Account.INSTRUCTIONS)
+"""Accounts of what comes in that no rewrite has written."""
 
 
 class RewriteEntry(NamedTuple):
@@ -38,7 +42,7 @@ class RewriteEntry(NamedTuple):
 
     `net = freed - rewrite_cost - measurement_cost`;
     `tokens_after = tokens_before - freed + rewrite_cost + measurement_cost + tombstones + reinjected
-    + arrivals_during - out_of_band_during`.
+    + arrivals_during - out_of_band_during - retired_during - lost`.
     """
 
     turn: int
@@ -78,6 +82,14 @@ class RewriteEntry(NamedTuple):
     constraints_held: int
     confidence_before: float
     confidence_after: float
+    usd: float
+    requests: int
+    rebuild_tokens: int
+    unread_tokens: int
+    prospective_net: int | None
+    broken_pairs: int
+    lost: int
+    retired_during: int
     agent: int = 0
 
 
@@ -119,6 +131,8 @@ class Ledger:
             + entry.reinjected
             + entry.arrivals_during
             - entry.out_of_band_during
+            - entry.retired_during
+            - entry.lost
         )
         if after != entry.tokens_after:
             raise RunFailed(
@@ -147,6 +161,7 @@ class Ledger:
             (Account.MEASUREMENT, sum(entry.measurement_cost for entry in self.entries)),
             (Account.TOMBSTONES, sum(entry.tombstones for entry in self.entries)),
             (Account.REINJECTED, sum(entry.reinjected for entry in self.entries)),
+            (Account.LOST, sum(entry.lost for entry in self.entries)),
         ):
             if self.accounts[account] != of_entries:
                 raise RunFailed(

@@ -45,9 +45,13 @@ class Summarise(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Put one summary in the place of several spans: where the first stood, after what it leans on."""
+    """Put one summary in the place of several spans: where the first stood, after what it leans on.
+
+    With `last` it stands where the last of them stood, behind what is kept between them.
+    """
 
     ids: tuple[int, ...]
+    last: bool = False
 
     @property
     def sources(self) -> tuple[int, ...]:
@@ -66,11 +70,13 @@ class RewritePlan(NamedTuple):
     operations : each source span may stand in one operation only.
     believed_saving : tokens that the policy expects to free, its own costs not in it.
     tombstones : ids of evicted spans of which the policy leaves a record.
+    refusal : why the policy's own gates refuse it before anything is asked for; empty goes on.
     """
 
     operations: tuple[Operation, ...] = ()
     believed_saving: int = 0
     tombstones: tuple[int, ...] = ()
+    refusal: str = ""
 
     def sources(self) -> Iterator[int]:
         """Yield the ids of all spans that the plan removes, in plan order."""

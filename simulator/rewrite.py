@@ -14,20 +14,33 @@ from typing import NamedTuple, TypeVar
 
 import simpy
 
+from simulator.asking import ask_for_summary, pay_for_summary
 from simulator.cognition import OWN_RECORDS
+from simulator.context import Context
 from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal, Verdict
 from simulator.errors import RunFailed, told
-from simulator.ledger import Account, Outcome, RewriteEntry
+from simulator.laws import Answer
+from simulator.ledger import ARRIVING, Account, Outcome, RewriteEntry
 from simulator.plan import RewritePlan
-from simulator.provider import Purpose
+from simulator.prices import REWRITING, Purpose
 from simulator.spans import Kind, Provenance, Span
 from simulator.staging import checked_sources, stage
-from simulator.traces import coherence_cost, dangled, leave_tombstones, restorable, restore, size_tombstones
+from simulator.traces import (
+    coherence_cost,
+    dangled,
+    leave_tombstones,
+    lose_what_came,
+    reinject,
+    restorable,
+    restore,
+    size_tombstones,
+    to_reinject,
+)
 from simulator.view import Gauge, believed, look
-from simulator.workspace import Attempt, Workspace
+from simulator.workspace import Attempt, Reading, Workspace
 
 Question = TypeVar("Question")
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 
 
 class Ending(NamedTuple):
@@ -95,42 +108,34 @@ def propose(work: Workspace, attempt: Attempt) -> Ending | None:
     view = look(
         work.context,
         attempt.gauge,
-        work.terms.counter_ratio,
+        work.counter.sizes,
         unseen=attempt.own_ids,
         judgement=judgement,
+        last_uses=work.last_uses,
     )
+    if work.terms.background is not None:
+        attempt.seen = {item.id for item in view.items}
     plan = ask(work, "propose", work.policy.propose, view)
     if not isinstance(plan, RewritePlan):
         raise RunFailed("propose", f"policy returned {type(plan).__name__}, expected a RewritePlan")
     attempt.plan = plan
     attempt.sources = checked_sources(work.context, plan, unseen=attempt.own_ids)
+    if plan.refusal:
+        return Ending(Outcome.REFUSED, "propose", plan.refusal)
     return None
 
 
 def replace(work: Workspace, attempt: Attempt) -> Ending | None:
     """Ask for the replacements and stage them outside the window."""
     read = attempt.summarised()
-    if read:
-        reading = sum(span.tokens for span in read)
-        if reading > work.window and not work.terms.endless_window:
-            return Ending(
-                Outcome.INFEASIBLE, "replace", f"{reading} tokens to summarise exceed {work.window}"
-            )
-        failures = work.streams.uniform(f"replacement failure {attempt.number}")
-        for attempt_of_request in range(work.terms.retries + 1):
-            failed = failures[attempt_of_request] < work.setting.provider.failure_share
-            if failed:
-                _spend(attempt, "replace", work.provider.fresh_prompt(reading, 0, Purpose.REPLACEMENT))
-            else:
-                break
-        if failed:
-            return Ending(
-                Outcome.FAILED, "replace", f"no replacement after {work.terms.retries + 1} requests"
-            )
-    attempt.staged = [stage(work, operation) for operation in attempt.plan.operations]
-    if read:
-        writing = attempt.summaries_tokens()
-        _spend(attempt, "replace", work.provider.fresh_prompt(reading, writing, Purpose.REPLACEMENT))
+    failure = ask_for_summary(work, attempt, read) if read else None
+    if failure is not None:
+        if work.terms.request.on_failure != "drop":
+            return Ending(failure.outcome, "replace", failure.reason)
+        attempt.reading = Reading(answer=Answer.NOTHING)
+    attempt.staged = [stage(work, operation, attempt.reading) for operation in attempt.plan.operations]
+    if read and failure is None:
+        pay_for_summary(work, attempt)
     return None
 
 
@@ -140,24 +145,38 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
     gone = [span.id for span in attempt.sources if span.id not in context]
     if gone:
         return Ending(Outcome.CONFLICTED, "gate", f"spans {gone[:5]} left the context meanwhile")
+    background = terms.background
+    if (
+        background is not None
+        and not background.overwrites
+        and any(identity not in context for identity in attempt.seen)
+    ):
+        return Ending(Outcome.CONFLICTED, "gate", "what it saw was changed meanwhile")
     freed = attempt.staged_saving()
     size_tombstones(work, attempt)
     left = attempt.tombstones_charged + attempt.tombstones_free + restorable(work, attempt)
+    left += sum(span.tokens for span in to_reinject(work, attempt))
     attempt.measurement_bound = _measurement(work, context.tokens - freed + left)
+    attempt.prospective_net = (
+        freed - attempt.emitted[Component.RATIONALE] - attempt.tombstones_charged - attempt.measurement_bound
+    )
     touched = [
         span.id for span in attempt.sources if span.id in context.immutable or span.id in context.protected
     ]
-    in_window = context.tokens - attempt.before - _arrived(work, attempt) + _out_of_band(work, attempt)
+    meanwhile = _arrived(work, attempt) - _out_of_band(work, attempt) - _retired(work, attempt)
+    in_window = context.tokens - attempt.before - meanwhile
+    believed_freed = _believed_freed(work, attempt)
     proposal = Proposal(
         freed=freed,
         rewrite_cost=attempt.claimed[Component.RATIONALE] + attempt.tombstones_charged,
         measurement_cost=_charged_bound(work, attempt),
         unattributed=in_window - sum(attempt.emitted.values()),
         touched_own_substrate=bool(touched),
-        slack=work.window - work.setting.output_reserve - work.believed_tokens(),
+        slack=work.believed_window - work.setting.output_reserve - work.believed_tokens(),
         believed_saving=attempt.plan.believed_saving,
-        believed_freed=believed(freed, terms.counter_ratio),
+        believed_freed=believed_freed,
         before=work.believed_tokens(),
+        content_after=work.counter.content() - believed_freed,
     )
     attempt.judged = verdict = ask_verdict(work, "judge", work.policy.judge, proposal)
     if not verdict.accepted:
@@ -170,16 +189,23 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
 def commit(work: Workspace, attempt: Attempt) -> Ending | None:
     """Swap the staged replacements in, all at once."""
     context = work.context
+    broken = context.pairs.broken
     if attempt.staged:
-        work.provider.keep_prefix(context.prefix_before(span.id for span in attempt.sources))
+        kept = context.prefix_before(span.id for span in attempt.sources)
+        lost = work.provider.keep_prefix(kept, work.env.now)
+        attempt.rebuild_tokens = lost - _gone_of(context, attempt, kept, kept + lost) if lost else 0
+        work.counter.forget(_believed_freed(work, attempt))
         attempt.freed = context.apply(attempt.staged)
     work.ledger.post(Account.FREED, attempt.freed)
+    if work.terms.background is not None and work.terms.background.overwrites:
+        lose_what_came(work, attempt)
+    attempt.broken_pairs = len(context.pairs.broken - broken)
     work.bindings.rewrite({span.id for span in attempt.sources}, work.versions, attempt.number)
-    attempt.reinjected = restore(work, attempt)
+    attempt.reinjected = restore(work, attempt) + reinject(work, attempt)
     if context.cites_anything:
         attempt.dangled = dangled(work.context, attempt)
     leave_tombstones(work, attempt)
-    work.cognition.lose(attempt.summarised())
+    work.cognition.lose(_told(attempt))
     work.requests_since_rewrite = 0
     return None
 
@@ -191,12 +217,12 @@ def measure(work: Workspace, attempt: Attempt) -> Ending | None:
     if tokens > attempt.measurement_bound:
         raise RunFailed("measure", f"measured {tokens} tokens, the gate was told {attempt.measurement_bound}")
     if _is_full(work):
-        _spend(attempt, "measure", work.setting.laws.measurement.seconds_per_token * count)
+        attempt.spend("measure", work.setting.laws.measurement.seconds_per_token * count)
         work.commits_since_full = work.ambiguous_spans = 0
-        work.counted = count
+        work.counter.measure()
     else:
         work.commits_since_full += 1
-        if work.terms.counter_ratio != 1:
+        if not work.counter.sizes.exact:
             work.ambiguous_spans += len(attempt.staged)
     attempt.measured_error = work.believed_tokens() - count
     emit(work, attempt, Component.MEASUREMENT, Kind.TRACE, tokens)
@@ -215,12 +241,15 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
     net = attempt.freed - cost - measured
     if committed and net <= 0:
         ending = Ending(Outcome.WITHOUT_EFFECT, ending.stage, ending.reason)
-    read = attempt.summarised()
+    summarised = _told(attempt) if attempt.staged else []
     summaries = attempt.summaries_tokens()
     own = [
         span for span in attempt.sources if span.kind in OWN_RECORDS or span.provenance is Provenance.POLICY
     ]
     believed_saving = attempt.plan.believed_saving if committed else 0
+    requests = attempt.requests
+    spent = work.provider.spent(REWRITING) - attempt.spent_before
+    spent += work.provider.rebuild_usd(attempt.rebuild_tokens, context.tokens)
     work.ledger.settle(
         RewriteEntry(
             turn=work.turn,
@@ -260,16 +289,29 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
             constraints_held=work.context.bound,
             confidence_before=attempt.confidence_before,
             confidence_after=work.confidence,
+            usd=spent,
+            requests=requests,
+            rebuild_tokens=attempt.rebuild_tokens,
+            unread_tokens=attempt.unread_tokens,
+            prospective_net=attempt.prospective_net if ending.outcome is Outcome.REFUSED else None,
+            broken_pairs=attempt.broken_pairs,
+            lost=attempt.lost,
+            retired_during=_retired(work, attempt),
             agent=work.agent,
         )
     )
     lesson = Lesson(
         ending.outcome.value,
         ending.stage,
-        len(read) if attempt.staged else 0,
-        sum(span.tokens for span in read) if attempt.staged else 0,
+        len(summarised),
+        sum(span.tokens for span in summarised),
         summaries,
         work.believed_tokens(),
+        attempt.freed,
+        net,
+        attempt.before,
+        spent,
+        requests,
     )
     calls = ask(work, "learn", work.policy.learn, lesson)
     if not isinstance(calls, bool):
@@ -283,7 +325,7 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
 # --------------------------------------------------------------------------- steps of the phases
 
 
-def ask(work: Workspace, method: str, call: Callable[[Question], Answer], question: Question) -> Answer:
+def ask(work: Workspace, method: str, call: Callable[[Question], Reply], question: Question) -> Reply:
     """Call a method of the policy; while it runs, an error is the policy's, but for the watchdog's."""
     work.asking = method
     try:
@@ -371,13 +413,39 @@ def _charged_bound(work: Workspace, attempt: Attempt) -> int:
     return attempt.measurement_bound if charged else 0
 
 
+def _told(attempt: Attempt) -> list[Span]:
+    """Return the sources that stand in a summary now; what is gone without one was never told."""
+    return [] if attempt.reading.answer is Answer.NOTHING else attempt.summarised()
+
+
+def _gone_of(context: Context, attempt: Attempt, first: int, end: int) -> int:
+    """Return the tokens that go of those from `first` to `end`: what is gone is not paid for again."""
+    sources = {span.id for span in attempt.sources}
+    gone = place = 0
+    for span in context:
+        if span.id in sources and place < end:
+            gone += min(place + span.tokens, end) - max(place, first)
+        place += span.tokens
+    return gone
+
+
 def _arrived(work: Workspace, attempt: Attempt) -> int:
-    return work.ledger.accounts[Account.ARRIVED] - attempt.arrived_before
+    """Return what has come in since the check that the attempt has not written itself."""
+    return sum(work.ledger.accounts[account] - attempt.accounts[account] for account in ARRIVING)
 
 
 def _out_of_band(work: Workspace, attempt: Attempt) -> int:
-    return work.ledger.accounts[Account.OUT_OF_BAND] - attempt.out_of_band_before
+    return work.ledger.accounts[Account.OUT_OF_BAND] - attempt.accounts[Account.OUT_OF_BAND]
 
 
-def _spend(attempt: Attempt, phase: str, seconds: float) -> None:
-    attempt.seconds[phase] = attempt.seconds.get(phase, 0.0) + seconds
+def _retired(work: Workspace, attempt: Attempt) -> int:
+    return work.ledger.accounts[Account.RETIRED] - attempt.accounts[Account.RETIRED]
+
+
+def _believed_freed(work: Workspace, attempt: Attempt) -> int:
+    """Return what the staged operations free by the policy's own estimate."""
+    sizes = work.counter.sizes
+    if work.context.by_class is None:
+        return believed(attempt.staged_saving(), work.terms.counter.ratio)
+    inserted = sum(sizes.of(replacement.span) for replacement in attempt.staged if replacement.span)
+    return sum(map(sizes.of, attempt.sources)) - inserted

@@ -35,10 +35,13 @@ class RuntimeSpec:
     append_only : nothing that stands may be rewritten.
     restores : a process outside the agent checks each commit and puts back the constraints that it
         has robbed of their force.
+    requires_pairs : the provider refuses a request with a call without its result, a result without
+        its call, or a signed block that was changed in the running tool loop.
     """
 
     append_only: bool = False
     restores: bool = False
+    requires_pairs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

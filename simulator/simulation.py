@@ -19,6 +19,7 @@ import simpy
 from simulator.agent import Agent
 from simulator.contracts import Brief, Policy, Terms
 from simulator.errors import RunFailed, told
+from simulator.foresight import require_needs
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, ObedienceRow, Recorder, TurnRow, table
 from simulator.rewrite import ask
@@ -106,11 +107,17 @@ def simulate(
 
     Raises
     ------
+    RunSkipped
+        The scenario lacks what the policy needs.
     RunFailed
         The policy declares terms without sense, raised, returned nonsense or did not return, an
         identity is broken, or the time is up.
     """
     _require_terms(policy)
+    if policy.terms.needs:
+        require_needs(
+            policy.terms.needs, setting, Streams(*coordinates_of(seed), setting.draws or setting.name)
+        )
     env = simpy.Environment()
     supervisor = Supervisor(env, setting.supervisor)
     agents = []
@@ -124,7 +131,7 @@ def simulate(
     try:
         with watched(fleet, time_limit):
             for work in fleet:
-                ask(work, "begin", work.policy.begin, brief_of(setting))
+                ask(work, "begin", work.policy.begin, _brief(work))
             lives = [env.process(agent.live()) for agent in agents]
             env.run(until=lives[0] if len(lives) == 1 else env.all_of(lives))
     except RunFailed:
@@ -189,6 +196,8 @@ def brief_of(setting: Setting) -> Brief:
         output_reserve=setting.output_reserve,
         summary_floor=laws.summary.floor,
         summary_cap=laws.summary.cap,
+        prices=setting.provider.prices,
+        horizon=setting.horizon,
     )
     if setting.charged_to == "separate":  # nothing of a rewrite comes into the window
         return facts
@@ -198,6 +207,11 @@ def brief_of(setting: Setting) -> Brief:
         full_measurement_tokens=laws.measurement.full_tokens,
         delta_measurement_tokens=laws.measurement.delta_tokens,
     )
+
+
+def _brief(work: Workspace) -> Brief:
+    """Return what this policy is told at the start: of the window, what it believes."""
+    return brief_of(work.setting)._replace(window=work.believed_window)
 
 
 def _manifest(setting: Setting, policy: Policy, seed: int | Sequence[int]) -> dict[str, object]:

@@ -16,6 +16,7 @@ class Kind(StrEnum):
     HEAD = "head"
     USER = "user"
     ASSISTANT = "assistant"
+    THINKING = "thinking"
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
     SUMMARY = "summary"
@@ -28,6 +29,10 @@ class Kind(StrEnum):
 
 FIXED = frozenset({Kind.HEAD, Kind.TOMBSTONE})
 """Kinds that no operation may touch."""
+
+
+CONTENT_CLASSES = ("text", "prose", "code", "json", "cjk", "image")
+"""What a span is made of: counters by characters err in a way of their own on each."""
 
 
 class Provenance(StrEnum):
@@ -70,6 +75,7 @@ class Span(NamedTuple):
     replaces : ids of what a summary was put in the place of.
     carries : ids of other spans whose evidence stands in this one too.
     binds : ids of the constraints that have force through this span.
+    standing : a client puts it back from disk after a rewrite (rules, skills, files).
     """
 
     id: int
@@ -92,3 +98,4 @@ class Span(NamedTuple):
     carries: tuple[int, ...] = ()
     binds: tuple[int, ...] = ()
     restates: int | None = None
+    standing: bool = False

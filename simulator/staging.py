@@ -6,13 +6,14 @@ that is the commit's.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from simulator.context import Context, Replacement
 from simulator.errors import RunFailed
+from simulator.laws import Answer
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan, Summarise
 from simulator.spans import FIXED, Kind, Provenance, Span
-from simulator.workspace import Workspace
+from simulator.workspace import WHOLE, Reading, Workspace
 
 
 def checked_sources(context: Context, plan: RewritePlan, *, unseen: Collection[int] = ()) -> list[Span]:
@@ -61,10 +62,11 @@ def _require_tombstones(plan: RewritePlan) -> None:
         left.discard(identity)
 
 
-def stage(work: Workspace, operation: Operation) -> Replacement:
+def stage(work: Workspace, operation: Operation, reading: Reading = WHOLE) -> Replacement:
     """Return what takes the place of one operation's sources, sizes exact, outside the window."""
     spans = [work.context[identity] for identity in operation.sources]
-    if isinstance(operation, Evict):
+    asks = isinstance(operation, Summarise | Fold)
+    if isinstance(operation, Evict) or (asks and reading.answer is Answer.NOTHING):
         return Replacement(operation.sources, None)
     first = spans[0]
     if isinstance(operation, Mask):
@@ -80,17 +82,31 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
             carries=(),
             binds=(),
             restates=None,
+            standing=False,
         )
         return Replacement(operation.sources, placeholder)
     law = work.setting.laws.summary
+    shown = {span.id: span.tokens for span in spans}
+    if reading.shown is not None:
+        shown = {identity: reading.shown.get(identity, 0) for identity in shown}
     left = sum(
-        law.share(span.passes, normal=_ratio_draw(work, span), compressible=span.compressible) * span.tokens
+        law.share(span.passes, normal=_ratio_draw(work, span), compressible=span.compressible)
+        * shown[span.id]
         for span in spans
     )
     own = all(span.provenance is Provenance.POLICY for span in spans)
+    read = sum(shown.values())
+    doubtful = sum(span.doubt * shown[span.id] / span.tokens for span in spans if span.tokens)
     tokens = law.tokens(left, work.terms.summary_cap)
-    carries, binds = _survivors(work, spans)
-    read = sum(span.tokens for span in spans)
+    told = 1.0
+    if reading.is_empty:
+        tokens = work.terms.request.stub_tokens
+    elif reading.answer is Answer.TRUNCATED:
+        told = work.setting.laws.answer.truncated_part
+        tokens = round(told * tokens)
+    elif reading.answer is Answer.INFLATED:
+        tokens = round(work.setting.laws.answer.inflated_ratio * read)
+    carries, binds = _survivors(work, spans, {one: told * tokens for one, tokens in shown.items()})
     summary = Span(
         id=work.new_id(),
         kind=Kind.SUMMARY,
@@ -112,21 +128,26 @@ def stage(work: Workspace, operation: Operation) -> Replacement:
             )
         ),
         rederive=max(span.rederive for span in spans),  # what survived is not to be seen in it
-        doubt=work.setting.laws.evidence.doubt(sum(span.doubt for span in spans), read, tokens),
+        doubt=work.setting.laws.evidence.doubt(doubtful, max(1, read), tokens),
         carries=carries,
         binds=binds,
     )
-    return Replacement(operation.sources, summary)
+    return Replacement(operation.sources, summary, isinstance(operation, Fold) and operation.last)
 
 
-def _survivors(work: Workspace, spans: list[Span]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _survivors(
+    work: Workspace, spans: list[Span], told: Mapping[int, float]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return whose evidence a summary still carries, and which constraints have force through it.
 
     The losses of one attempt come together: they share its draws, one for the text and one for its force.
+    Of a span that was read or told in part, evidence survives with that part's share.
     """
     law = work.setting.laws.evidence
     carried: dict[int, int] = {}
     for span in spans:
+        if told[span.id] < span.tokens and not _is_read(work, span, told[span.id]):
+            continue
         if span.id >= 0 or span.kind is Kind.INSTRUCTION:
             carried[span.id] = span.passes
         for identity in span.carries:
@@ -154,6 +175,12 @@ def _survivors(work: Workspace, spans: list[Span]) -> tuple[tuple[int, ...], tup
         )
     )
     return tuple(carried), tuple(binds)
+
+
+def _is_read(work: Workspace, span: Span, tokens: float) -> bool:
+    """Whether what a span holds stands in the part of it that was read."""
+    draw = work.streams.uniform(f"read at attempt {work.attempts}")[_place(span.id)]
+    return draw < tokens / span.tokens
 
 
 def _place(identity: int) -> int:

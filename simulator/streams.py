@@ -53,11 +53,17 @@ class Streams:
     Parameters
     ----------
     *coordinates : int or str
-        What the run is: root seed, scenario, replication.
+        What the run is: root seed, replication, scenario.
+
+    Attributes
+    ----------
+    replication, agent : the second and third whole number among them, 0 where there is none.
     """
 
     def __init__(self, *coordinates: int | str) -> None:
         self._root = [_entropy(part) for part in coordinates]
+        whole = [part for part in coordinates if isinstance(part, int)]
+        self.replication, self.agent = (*whole[1:3], 0, 0)[:2]
         self._known: dict[tuple[str, str], Draws] = {}
 
     def uniform(self, purpose: str) -> Draws:

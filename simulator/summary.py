@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from simulator.agent import Agent, End
 from simulator.ledger import COMMITTED, Account, Outcome
-from simulator.provider import Purpose, TokenClass
+from simulator.prices import REWRITING, Purpose, TokenClass
 from simulator.recorder import ObedienceRow
 from simulator.supervisor import Supervisor
 
@@ -50,6 +50,9 @@ def _of_one(agent: Agent) -> dict[str, object]:
     counts = dict.fromkeys(Outcome, 0)
     for entry in entries:
         counts[Outcome(entry.outcome)] += 1
+    requests = sum(entry.requests for entry in entries)
+    caches = work.setting.provider.cache_seconds > 0
+    judged = any(entry.reason for entry in entries if entry.stage in ("gate", "settle"))
     leans = work.context.cites_anything or cognition.dropped or accounts[Account.REDERIVED]
     steps = work.bindings.rows
     instructs = steps or accounts[Account.INSTRUCTIONS]
@@ -78,6 +81,14 @@ def _of_one(agent: Agent) -> dict[str, object]:
         "tombstones": None if work.terms.tombstones is None else len(work.ledger.tombstones),
         "tombstone_tokens": work.context.tombstone_tokens if work.terms.tombstones else None,
         "escalations": agent.escalations,
+        "false_accepts": counts[Outcome.WITHOUT_EFFECT] if judged else None,
+        "false_rejects": sum((entry.prospective_net or 0) >= 1 for entry in entries) if judged else None,
+        "replacement_requests": requests,
+        "rejected_requests": sum(provider.rejections.values()),
+        "unread_tokens": sum(entry.unread_tokens for entry in entries) if requests else None,
+        "rebuild_tokens": sum(entry.rebuild_tokens for entry in entries) if caches else None,
+        "broken_pairs": len(work.context.pairs.broken) if work.setting.runtime.requires_pairs else None,
+        "lost_tokens": accounts[Account.LOST] if work.terms.background else None,
         "constraints_held": work.constraints_held,
         "constraints_total": len(cognition.stated) or None,
         "constraint_violations": cognition.violations if cognition.stated else None,
@@ -97,12 +108,17 @@ def _of_one(agent: Agent) -> dict[str, object]:
         "confidence": work.confidence if cognition.met_doubt else None,
         "decision_quality": cognition.decision_quality if cognition.can_fall else None,
         "usd": sum(usd.values()),
-        "usd_rewriting": sum(spent for (purpose, _), spent in usd.items() if purpose is not Purpose.AGENT),
+        "usd_rewriting": sum(spent for (purpose, _), spent in usd.items() if purpose in REWRITING),
         "seconds": rows[-1].time_s if rows else work.env.now,
         "rewrite_seconds": sum(entry.rewrite_seconds for entry in entries),
+        "agent_input_tokens": sum(provider.tokens[kind][Purpose.AGENT] for kind in READ),
+        "agent_input_usd": sum(usd[Purpose.AGENT, kind] for kind in READ),
         **{f"{kind.value}_tokens": provider.billed(kind) for kind in TokenClass},
     }
 
+
+READ = (TokenClass.INPUT, TokenClass.CACHE_READ, TokenClass.CACHE_WRITE)
+"""Classes of what a model reads."""
 
 SEEN = frozenset({End.OVERFLOW, End.DEAD, End.HALTED})
 """Ends that an agent sees from inside its context."""

@@ -10,16 +10,25 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from simulator.contracts import (
+from simulator.declarations import (
+    BackgroundTerms,
     CheckPoint,
     Component,
+    CounterKind,
+    CounterTerms,
     Fingerprint,
     InstructionTerms,
+    KeepWarmTerms,
     MeasurementPlan,
+    Need,
     Placement,
+    ReinjectionTerms,
+    RequestTerms,
     Terms,
     TombstoneTerms,
+    WindowTerms,
 )
+from simulator.spans import CONTENT_CLASSES
 
 
 def terms_fault(terms: object) -> str:
@@ -90,6 +99,75 @@ def _is_writing(value: object) -> bool:
     )
 
 
+def _is_counter(value: object) -> bool:
+    if not isinstance(value, CounterTerms):
+        return False
+    kind: object = value.kind
+    switches = (value.head, value.tail, value.follows_rewrites)
+    return (
+        isinstance(kind, CounterKind)
+        and _is_ratio(value.ratio)
+        and _is_ratios(value.ratios)
+        and all(map(_is_flag, switches))
+        and is_count(value.tokens, 0)
+    )
+
+
+def _is_ratios(value: object) -> bool:
+    """Whether a value is a tuple of content classes, each with its ratio."""
+    return isinstance(value, tuple) and all(
+        isinstance(one, tuple) and len(one) == 2 and one[0] in CONTENT_CLASSES and _is_ratio(one[1])  # noqa: PLR2004
+        for one in value
+    )
+
+
+def _is_ladder(value: object) -> bool:
+    return isinstance(value, tuple) and all(_is_ratio(share) and share <= 1 for share in value)
+
+
+def _is_window(value: object) -> bool:
+    return isinstance(value, WindowTerms) and _is_cap(value.tokens) and _is_flag(value.follows_switches)
+
+
+def _is_request(value: object) -> bool:
+    if not isinstance(value, RequestTerms):
+        return False
+    switches = (value.shares_prefix, value.reads_all, value.refuses_empty, value.from_user)
+    caps = (value.coverage_tokens, value.item_tokens, value.window)
+    return (
+        is_count(value.overhead_tokens, 0)
+        and is_count(value.stub_tokens, 0)
+        and is_count(value.calls, 1)
+        and all(map(_is_flag, switches))
+        and all(map(_is_cap, caps))
+        and _is_ratio(value.price)
+        and _is_ladder(value.ladder)
+        and value.on_failure in ("leave", "drop", "raise")
+    )
+
+
+def _is_reinjection(value: object) -> bool:
+    if not isinstance(value, ReinjectionTerms):
+        return False
+    counts = (value.fixed_tokens, value.results)
+    mosts = (value.result_tokens, value.standing_tokens)
+    return (
+        all(is_count(count, 0) for count in counts)
+        and all(most is None or is_count(most, 0) for most in mosts)
+        and _is_cap(value.standing_item_tokens)
+    )
+
+
+def _is_background(value: object) -> bool:
+    return value is None or (isinstance(value, BackgroundTerms) and _is_flag(value.overwrites))
+
+
+def _is_keep_warm(value: object) -> bool:
+    if not isinstance(value, KeepWarmTerms):
+        return value is None
+    return _is_ratio(value.ping_seconds) and _is_ratio(value.longest_seconds)
+
+
 SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("check_points", _is_check_points, "a frozenset of CheckPoint, not empty"),
     ("deliberates", _is_flag, "True or False"),
@@ -98,7 +176,8 @@ SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("measurement", _is_plan, "a MeasurementPlan"),
     ("checkpoint_every", partial(is_count, least=1), "1 or more"),
     ("ambiguity_limit", partial(is_count, least=0), "0 or more"),
-    ("counter_ratio", _is_ratio, "finite and above 0"),
+    ("counter", _is_counter, "CounterTerms with ratios that are finite and above 0"),
+    ("window", _is_window, "WindowTerms with None, or 1 token or more"),
     ("charges", _is_set_of(Component), "a frozenset of Component"),
     ("immutable_this_turn", _is_flag, "True or False"),
     ("never_summarised", _is_flag, "True or False"),
@@ -112,5 +191,11 @@ SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
         _is_writing,
         "InstructionTerms of truth values, a Fingerprint, and None or 1 turn or more",
     ),
+    ("request", _is_request, "RequestTerms with calls and caps of 1 or more, and shares in a ladder"),
+    ("background", _is_background, "None, or BackgroundTerms"),
+    ("reinjection", _is_reinjection, "ReinjectionTerms with tokens of 0 or more"),
+    ("keep_warm", _is_keep_warm, "None, or KeepWarmTerms with seconds above 0"),
+    ("needs", _is_set_of(Need), "a frozenset of Need"),
+    ("clairvoyant", _is_flag, "True or False"),
 )
 """Key, whether a value makes sense, and what would, for each of the terms."""

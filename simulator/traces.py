@@ -78,6 +78,75 @@ def restore(work: Workspace, attempt: Attempt) -> int:
     return reinjected
 
 
+PATH_TOKENS = 20
+"""What stands for a file that is too long to be read again: its path (policy zoo 4)."""
+
+
+def to_reinject(work: Workspace, attempt: Attempt) -> list[Span]:
+    """Return the spans that the policy's client puts back after the commit, as they will stand."""
+    terms = work.terms.reinjection
+    if not attempt.staged or not (terms.fixed_tokens or terms.results or terms.standing_tokens != 0):
+        return []
+    back: list[Span] = []
+    if terms.fixed_tokens:
+        back.append(work.made(Kind.USER, terms.fixed_tokens, Provenance.RUNTIME))
+    newest = sorted(attempt.sources, key=lambda span: (span.born, abs(span.id)), reverse=True)
+    results = [span for span in newest if span.kind is Kind.TOOL_RESULT and not span.standing]
+    for span in results[: terms.results]:
+        whole = terms.result_tokens is None or span.tokens <= terms.result_tokens
+        back.append(_again(work, span, span.tokens if whole else PATH_TOKENS))
+    left = terms.standing_tokens
+    for span in newest:
+        if not span.standing:
+            continue
+        cut = terms.standing_item_tokens
+        tokens = span.tokens if cut is None else min(span.tokens, cut)
+        if left is not None:
+            if tokens > left:
+                break
+            left -= tokens
+        back.append(_again(work, span, tokens))
+    return back
+
+
+def _again(work: Workspace, span: Span, tokens: int) -> Span:
+    """Return a span that is read again, whole or in part; what is cut has lost what it held."""
+    whole = tokens == span.tokens
+    return span._replace(
+        id=work.new_id(),
+        tokens=tokens,
+        born=work.turn,
+        provenance=Provenance.RUNTIME,
+        pair=None,
+        cites=(),
+        doubt=min(span.doubt, tokens),
+        carries=(span.id, *span.carries) if whole else (),
+        binds=span.binds if whole else (),
+        restates=span.id if span.restates is None else span.restates,
+    )
+
+
+def reinject(work: Workspace, attempt: Attempt) -> int:
+    """Put back what the policy's client reads from disk again; return its tokens."""
+    tokens = 0
+    for span in to_reinject(work, attempt):
+        work.context.append(span)
+        tokens += span.tokens
+    work.ledger.post(Account.REINJECTED, tokens)
+    return tokens
+
+
+def lose_what_came(work: Workspace, attempt: Attempt) -> None:
+    """Remove what came in while a rewrite ran beside the turns, which now writes over it."""
+    own = {*attempt.own_ids, *(one.span.id for one in attempt.staged if one.span)}
+    late = [span.id for span in work.context if span.id not in attempt.seen and span.id not in own]
+    if not late:
+        return
+    work.provider.keep_prefix(work.context.prefix_before(late))
+    attempt.lost = work.context.remove(late)
+    work.ledger.post(Account.LOST, attempt.lost)
+
+
 def dangled(context: Context, attempt: Attempt) -> int:
     """Return the live references that the commit of an attempt has broken."""
     gone = {identity for span in attempt.sources for identity in (span.id, *span.carries)}

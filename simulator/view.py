@@ -12,7 +12,11 @@ from typing import NamedTuple
 
 from simulator.context import Context
 from simulator.contracts import CheckPoint
+from simulator.counting import Sizes, believed
+from simulator.declarations import CounterTerms
 from simulator.spans import Kind, Provenance, Span
+
+__all__ = ["Gauge", "Item", "View", "believed", "look"]
 
 
 class Gauge(NamedTuple):
@@ -27,6 +31,9 @@ class Gauge(NamedTuple):
     requests_since_rewrite : model requests since the last committed rewrite.
     dead_tokens : believed tokens of closed subgoals with nothing needed in them.
     by_kind : believed tokens by kind of span.
+    messages : spans in the window, the fixed head not among them.
+    time_s : seconds since the start.
+    idle_seconds : since the last request; what a prompt cache has expired by.
     """
 
     point: CheckPoint
@@ -37,6 +44,9 @@ class Gauge(NamedTuple):
     requests_since_rewrite: int
     dead_tokens: int
     by_kind: Mapping[Kind, int]
+    messages: int = 0
+    time_s: float = 0.0
+    idle_seconds: float = 0.0
 
 
 class Item(NamedTuple):
@@ -47,7 +57,8 @@ class Item(NamedTuple):
     that it takes to recover what it holds; `replaces` are the ids of what a summary was put in the
     place of, whether or not it kept their evidence. `judgement` is the factor by which the model
     misjudges what this item would save, 1 for a sound mind: a part of the belief, as a policy of one's
-    own may see.
+    own may see. `standing` is put back from disk after a rewrite. `last_use` is the turn in which it is
+    used for the last time, told to a clairvoyant alone.
     """
 
     id: int
@@ -69,6 +80,8 @@ class Item(NamedTuple):
     rederive: int = 0
     replaces: tuple[int, ...] = ()
     judgement: float = 1.0
+    standing: bool = False
+    last_use: int | None = None
 
 
 class View(NamedTuple):
@@ -84,13 +97,8 @@ class View(NamedTuple):
     gauge: Gauge
 
 
-def believed(tokens: int, counter_ratio: float) -> int:
-    """Return what a counter with that ratio makes of a true size.
-
-    >>> believed(1000, 0.72)
-    720
-    """
-    return tokens if counter_ratio == 1 else round(tokens * counter_ratio)
+EXACT = Sizes(CounterTerms())
+"""A counter that makes no error."""
 
 
 def _states(span: Span) -> tuple[int, ...]:
@@ -101,25 +109,28 @@ def _states(span: Span) -> tuple[int, ...]:
 def look(
     context: Context,
     gauge: Gauge,
-    counter_ratio: float = 1.0,
+    sizes: Sizes = EXACT,
     *,
     unseen: Collection[int] = (),
     judgement: Sequence[float] | None = None,
+    last_uses: Mapping[int, int] | None = None,
 ) -> View:
     """Build the view of a context: linear in its spans.
 
     Parameters
     ----------
-    context, gauge, counter_ratio
-        The working set, the gauge of the check that fired, believed over true tokens.
+    context, gauge, sizes
+        The working set, the gauge of the check that fired, the policy's estimate of single spans.
     unseen : collection of int
         Ids left out: what the attempt itself has written since it looked.
     judgement : sequence of float or None
         Factors of misjudgement by position in the view, at least as many as it has items.
+    last_uses : mapping or None
+        The turn in which each span is used for the last time, for a clairvoyant.
     """
     closed, dead = context.closed, context.dead_subgoals()
     marked = context.immutable | context.protected
-    exact = counter_ratio == 1
+    exact, size = sizes.exact, sizes.of
     seen = (span for span in context if span.id not in unseen)
     items: list[Item] = []
     for span, factor in zip(seen, repeat(1.0) if judgement is None else judgement, strict=False):
@@ -127,7 +138,7 @@ def look(
             Item(
                 span.id,
                 span.kind,
-                span.tokens if exact else believed(span.tokens, counter_ratio),
+                span.tokens if exact else size(span),
                 span.born,
                 span.provenance,
                 span.subgoal,
@@ -144,6 +155,8 @@ def look(
                 span.rederive,
                 span.replaces,
                 factor,
+                span.standing,
+                None if last_uses is None else last_uses.get(span.id, span.born),
             )
         )
     return View(tuple(items), gauge)

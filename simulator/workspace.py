@@ -6,7 +6,8 @@ only ones that change an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import simpy
 
@@ -14,17 +15,46 @@ from simulator.binding import Bindings
 from simulator.cognition import Cognition
 from simulator.context import Context, Replacement
 from simulator.contracts import Component, Policy, Terms, Verdict
+from simulator.counting import Counter
+from simulator.laws import Answer
 from simulator.ledger import Account, Ledger
 from simulator.plan import Fold, RewritePlan, Summarise
+from simulator.prices import REWRITING
 from simulator.provider import Provider
 from simulator.setting import Setting
 from simulator.spans import Kind, Provenance, Span
 from simulator.streams import Streams
-from simulator.view import Gauge, believed
+from simulator.view import Gauge
 from simulator.watching import Watch
 
 Note = Callable[[str, str, int], None]
 """Writes a row of the event table: kind, detail, tokens."""
+
+
+class Reading(NamedTuple):
+    """What a model was shown for a summary, and what it gave back.
+
+    Attributes
+    ----------
+    shown : tokens of each span that it was shown, by id; None showed it all of them in full.
+    answer : the kind of its answer.
+    """
+
+    shown: Mapping[int, int] | None = None
+    answer: Answer = Answer.WHOLE
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it was shown nothing at all, so that there was nothing to ask."""
+        return self.shown is not None and not self.shown
+
+    def tokens(self, sources: Iterable[Span]) -> int:
+        """Return the tokens that it was shown of these sources."""
+        return sum(span.tokens if self.shown is None else self.shown.get(span.id, 0) for span in sources)
+
+
+WHOLE = Reading()
+"""All was shown and answered for."""
 
 
 class Workspace:
@@ -37,7 +67,11 @@ class Workspace:
     turn : number of the current turn.
     asking : the policy's method that is being called, or empty: whose fault an error is.
     versions : of the premises, as the world has them.
-    counted : the true count at the last full measurement, which the policy's counter starts from.
+    counter : the policy's own count.
+    believed_window : the window that the policy goes by, tokens.
+    last_request_s : when the last request ended, seconds.
+    rejected : the provider has refused a request for what it holds, and always will.
+    last_uses : the turn in which each span is used for the last time; None but for a clairvoyant.
     calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
     watch : who looks on, or None.
     """
@@ -57,18 +91,22 @@ class Workspace:
         self.terms: Terms = policy.terms
         self.streams = streams
         self.context = Context()
+        self.counter = Counter(policy.terms.counter, self.context)
         self.ledger = Ledger()
         self.provider = Provider(setting.provider)
         self.cognition = Cognition(setting.laws)
         self.bindings = Bindings(setting.laws.binding, policy.terms.instructions, streams, agent)
         self.window = setting.window
+        self.believed_window = policy.terms.window.tokens or setting.window
+        self.last_request_s = 0.0
+        self.rejected = False
+        self.last_uses: dict[int, int] | None = None
         self.versions: Mapping[str, int] = {}
         self.turn = 0
         self.asking = ""
         self.artifacts: list[int] = []
         self.attempts = 0
         self.calls_supervisor = False
-        self.counted = 0
         self.commits_since_full = 0
         self.ambiguous_spans = 0
         self.requests_since_rewrite = 0
@@ -136,8 +174,8 @@ class Workspace:
         return self.context.bound if self.cognition.stated else None
 
     def believed_tokens(self) -> int:
-        """Return the policy's count: what was measured last, and its counter's word on all since."""
-        return self.counted + believed(self.context.tokens - self.counted, self.terms.counter_ratio)
+        """Return the policy's count."""
+        return self.counter.count()
 
 
 class Attempt:
@@ -147,6 +185,12 @@ class Attempt:
     ----------
     admitted, judged : the policy's verdicts at *admit* and at *gate*; None where it was not asked.
     newest_before : id of the span that was made last before it; what it makes has lower ids.
+    accounts : of the ledger, at its check.
+    seen : beside the turns, the ids in the context that the plan was made for.
+    reading : what the model was shown of the sources, and what it gave back.
+    requests : model requests for the replacement, refused and failed ones among them.
+    rebuild_tokens : that were cached, still stand, and have to be written anew.
+    prospective_net : the net that a commit would have, as *gate* knew it.
     """
 
     def __init__(self, work: Workspace, gauge: Gauge) -> None:
@@ -155,8 +199,8 @@ class Attempt:
         self.started = work.env.now
         self.before = work.context.tokens
         self.newest_before = work.newest
-        self.arrived_before = work.ledger.accounts[Account.ARRIVED]
-        self.out_of_band_before = work.ledger.accounts[Account.OUT_OF_BAND]
+        self.accounts = work.ledger.accounts.copy()
+        self.spent_before = work.provider.spent(REWRITING)
         self.emitted = dict.fromkeys(Component, 0)
         self.claimed = dict.fromkeys(Component, 0)
         self.own_ids: list[int] = []
@@ -172,9 +216,21 @@ class Attempt:
         self.dangled = 0
         self.measurement_bound = 0
         self.measured_error = 0
+        self.seen: set[int] = set()
+        self.reading = WHOLE
+        self.requests = 0
+        self.unread_tokens = 0
+        self.rebuild_tokens = 0
+        self.broken_pairs = 0
+        self.lost = 0
+        self.prospective_net: int | None = None
         self.admitted: Verdict | None = None
         self.judged: Verdict | None = None
         self.seconds: dict[str, float] = {}
+
+    def spend(self, phase: str, seconds: float) -> None:
+        """Note the seconds that a phase takes, which are waited for at its end."""
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def staged_saving(self) -> int:
         """Return the tokens that the staged operations remove minus what replaces them."""

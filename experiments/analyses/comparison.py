@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.analyses.worlds import by_place, worlds
+from experiments.analyses.worlds import by_place, policies_in, worlds
 from experiments.experiment import Experiment, PlotTable
 from experiments.results import interval_columns
 from experiments.statistics import holm, mcnemar_p_value, paired, paired_share_difference, paired_t_p_value
@@ -32,7 +32,7 @@ def comparison(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> p
     for place, group in by_place(runs, experiment):
         wide = worlds(group, plot.response, experiment.policies)
         baseline = wide[str(plot.baseline)]
-        for policy in experiment.policies:
+        for policy in policies_in(group, experiment):
             if policy == plot.baseline:
                 continue
             pairs = wide[policy].notna() & baseline.notna()

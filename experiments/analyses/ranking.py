@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.analyses.worlds import by_place, worlds
+from experiments.analyses.worlds import by_place, policies_in, worlds
 from experiments.experiment import Experiment, PlotTable
 from experiments.results import interval_columns, interval_of
 from experiments.rounds import race
@@ -26,20 +26,21 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
     Columns are `place`, `rank` (from 1, equal means alike; none for a bound or without a response), `policy`,
     `mean`, `low`, `high`, `n`, `best` (may be the best at 95%), `bound`, `lead`, `lead_low`, `lead_high`
     (over the best of the others, in worlds that all ranked policies have in common; positive is better) and
-    `worlds` (how many these are).
+    `worlds` (how many these are). Where the plot has `barred_by`, `barred` says of which policies that
+    response is not always 0: they have no rank.
     """
     import pandas as pd
 
     assert plot.response is not None
     rows = []
     for place, group in by_place(runs, experiment):
-        wide = worlds(group, plot.response, experiment.policies)
+        wide, barred = _able(group, experiment, plot)
         verdict, common = _verdict(wide, experiment, plot)
         raced = _raced(wide, experiment, plot)
         best = raced.remaining if raced else verdict.subset if verdict else ()
         own: list[dict[str, object]] = []
-        for policy in experiment.policies:
-            values = wide[policy].dropna().tolist()
+        for policy in policies_in(group, experiment):
+            values = group.loc[group["policy"] == policy, plot.response].dropna().astype(float).tolist()
             interval = interval_of(plot.response, values)
             lead = verdict.leads.get(policy) if verdict else None
             own.append(
@@ -49,6 +50,7 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
                     **interval_columns(interval),
                     "best": policy in best,
                     "bound": policy in experiment.file.bounds,
+                    "barred": policy in barred,
                     "lead": lead.estimate if lead else None,
                     "lead_low": lead.low if lead else None,
                     "lead_high": lead.high if lead else None,
@@ -57,7 +59,8 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
             )
         rows += _ranked(own, larger=plot.better == "higher")
     columns = ["place", "rank", "policy", "mean", "low", "high", "n", "best", "bound"]
-    return pd.DataFrame(rows, columns=[*columns, "lead", "lead_low", "lead_high", "worlds"])
+    columns += ["lead", "lead_low", "lead_high", "worlds"]
+    return pd.DataFrame(rows, columns=[*columns, *(["barred"] if plot.barred_by else [])])
 
 
 def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> list[str]:
@@ -66,9 +69,11 @@ def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> l
     told, everywhere = [], set(experiment.rivals)
     places = 0
     for place, group in by_place(runs, experiment):
-        wide = worlds(group, plot.response, experiment.policies)
+        wide, barred = _able(group, experiment, plot)
         verdict, common = _verdict(wide, experiment, plot)
         where = f"{place}, {plot.response} ({plot.better} is better)"
+        if barred:
+            where += f", {len(barred)} barred by {plot.barred_by}"
         if (raced := _raced(wide, experiment, plot)) is not None:
             told.append(f"{where}: {_outcome(raced, experiment)}")
             continue
@@ -82,6 +87,19 @@ def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> l
         names = ", ".join(name for name in experiment.policies if name in everywhere) or "none"
         told.append(f"may be the best on {plot.response} in each of {places} places, 95% a place: {names}")
     return told
+
+
+def _able(
+    group: pd.DataFrame, experiment: Experiment, plot: PlotTable
+) -> tuple[pd.DataFrame, frozenset[str]]:
+    """Return the worlds of a place without the values of policies that are barred, and who these are."""
+    wide = worlds(group, str(plot.response), experiment.policies)
+    if plot.barred_by is None:
+        return wide, frozenset()
+    counts = worlds(group, plot.barred_by, experiment.policies).sum()
+    barred = frozenset(str(name) for name in counts[counts > 0].index if name in experiment.rivals)
+    wide[sorted(barred)] = float("nan")
+    return wide, barred
 
 
 def _said(verdict: BestVerdict, wide: pd.DataFrame) -> str:
@@ -141,7 +159,7 @@ def _ranked(rows: list[dict[str, object]], *, larger: bool) -> list[dict[str, ob
     def key(row: dict[str, object]) -> tuple[bool, float]:
         mean = row["mean"]
         assert isinstance(mean, float | None)
-        if row["bound"] or mean is None:
+        if row["bound"] or row["barred"] or mean is None:
             return True, 0.0
         return False, -mean if larger else mean
 

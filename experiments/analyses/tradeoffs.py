@@ -18,11 +18,29 @@ def tradeoff(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.
     """Return one row a place and policy with the means of two responses.
 
     Columns are `place`, `policy`, and for the plot's `x` and `y` the response's name, alone and with `_low`
-    and `_high` (95%); and `front`: no other row is as low on both and lower on one.
+    and `_high` (95%); the plot's `barred_by`, if it has one; `bound`; and `front`: no other row of the
+    scenario is as low on both and lower on one. A bound, and a row whose `barred_by` is not 0, is neither on
+    the front nor keeps others off it.
     """
     assert plot.x is not None and plot.y is not None
-    table = _pairs(runs, experiment, plot.x, plot.y)
-    return table.assign(front=on_front(table[plot.x].astype(float), table[plot.y].astype(float)))
+    named = [plot.x, plot.y, *([plot.barred_by] if plot.barred_by else [])]
+    table = _pairs(runs, experiment, *dict.fromkeys(named))
+    table["bound"] = table["policy"].isin(experiment.file.bounds)
+    able = ~table["bound"]
+    if plot.barred_by:
+        able &= table[plot.barred_by].astype(float) == 0
+    table["front"] = False
+    for _, own in table[able].groupby(_scenario_of(runs, experiment, table), sort=False):
+        table.loc[own.index, "front"] = on_front(own[plot.x].astype(float), own[plot.y].astype(float))
+    if plot.barred_by:
+        table = table.drop(columns=[f"{plot.barred_by}_low", f"{plot.barred_by}_high"])
+    return table
+
+
+def _scenario_of(runs: pd.DataFrame, experiment: Experiment, table: pd.DataFrame) -> pd.Series[str]:
+    """Return the scenario of each row of a table by places."""
+    scenarios = {place: group["scenario"].iloc[0] for place, group in by_place(runs, experiment)}
+    return table["place"].map(scenarios)
 
 
 def refusals(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:

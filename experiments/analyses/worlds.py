@@ -24,6 +24,12 @@ def place_name(row: pd.Series, experiment: Experiment) -> str:
     return ", ".join([*scenario, *(f"{name} {row[name]}" for name in experiment.factors)])
 
 
+def policies_in(group: pd.DataFrame, experiment: Experiment) -> list[str]:
+    """Return the policies that have runs at a place, in the order of the experiment."""
+    present = set(group["policy"])
+    return [policy for policy in experiment.policies if policy in present]
+
+
 def worlds(runs: pd.DataFrame, response: str, policies: Sequence[str]) -> pd.DataFrame:
     """Return one row a world and one column a policy of what one place has; NaN where there is nothing."""
     wide = runs.pivot(index="replication", columns="policy", values=response)

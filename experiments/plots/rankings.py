@@ -40,6 +40,8 @@ from simulator.errors import InputError
 
 COLUMNS = ("policy", "scenario", "mean", "low", "high", "best", "bound")
 PANEL_INCHES = 3.0
+MOST_RANKED = 15
+"""Policies that a panel shows, from the best down; how many more there are is said under it."""
 HEAD_INCHES = 0.55
 """What a panel needs beside its rows."""
 
@@ -56,7 +58,8 @@ def ranking_chart(
     """Draw the policies of each scenario from the best mean down, with 95% intervals.
 
     A filled mark is a policy that could be the best at the confidence of the selection; the hollow ones are
-    out. A bound is not ranked: it is a line with the band of its interval.
+    out. A bound is not ranked: it is a line with the band of its interval. A panel shows at most
+    `MOST_RANKED` policies, the best ones.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def ranking_chart(
     is_bound = ranked["bound"].astype(bool)
     columns = min(len(scenarios), max(1, int(width / PANEL_INCHES)))
     lines = math.ceil(len(scenarios) / columns)
-    rows = int(max([1, *ranked.loc[~is_bound, "scenario"].value_counts()]))
+    rows = min(MOST_RANKED, int(max([1, *ranked.loc[~is_bound, "scenario"].value_counts()])))
     styles = policy_styles(policies_of(table))
     figure = new_figure(width, 0.4 + lines * (HEAD_INCHES + ROW_INCHES * rows))
     panels = figure.subplots(lines, columns, squeeze=False)
@@ -111,10 +114,13 @@ def ranking_chart(
     for scenario, axes in zip(scenarios, panels.flat, strict=False):
         own = ranked["scenario"] == scenario
         _draw_bounds(axes, ranked[own & is_bound], styles)
-        _draw_ranks(axes, ranked[own & ~is_bound], styles, 0.42 * room)
+        rivals = ranked[own & ~is_bound]
+        _draw_ranks(axes, rivals.head(MOST_RANKED), styles, 0.42 * room)
         axes.set_ylim(rows - 0.4, -0.6)  # rows are as high in each panel
         axes.set_title(fitted(str(scenario), 0.55 * room, NAME_SIZE, weight="bold"))
-        axes.set_xlabel(wrapped(axis_label(response, labels), 0.55 * room, NAME_SIZE))
+        more = len(rivals) - MOST_RANKED
+        words = axis_label(response, labels) + (f"; {more} more in the table" if more > 0 else "")
+        axes.set_xlabel(wrapped(words, 0.55 * room, NAME_SIZE))
     for spare in list(panels.flat)[len(scenarios) :]:
         spare.remove()
     mark = PolicyStyle(INK, "-", "o")

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from policies.composed import ComposedPolicy
-from simulator import Bound, Gate, Policy, Proposal, RewritePlan, Verdict, View
+from simulator import Gate, Policy, RewritePlan, View
+from simulator.contracts import Bound, Brief, Lesson, Proposal, Terms, Verdict
 from simulator.questions import Amendment, Reliance, Vitals
 
 Heard = list[tuple[str, str, Verdict]]
@@ -54,8 +55,15 @@ class _ListenedTo(Gate):
     def spares(self, view: View) -> Collection[int]:
         return self._gate.spares(view)
 
-    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
-        self._gate.weigh(view, plan, target)
+    def brief(self, brief: Brief, terms: Terms) -> None:
+        self._gate.brief(brief, terms)
+
+    def learn(self, lesson: Lesson) -> None:
+        self._gate.learn(lesson)
+
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
+        verdict = self._gate.weigh(view, plan, target)
+        return verdict if verdict.accepted else self._noted("propose", verdict)
 
     def judge(self, proposal: Proposal) -> Verdict:
         return self._noted("gate", self._gate.judge(proposal))

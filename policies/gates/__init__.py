@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from policies.gates.coherence import CoherenceGate as CoherenceGate
     from policies.gates.conservation import ConservationGate as ConservationGate
     from policies.gates.evidence import EvidenceGate as EvidenceGate
+    from policies.gates.payback import PaybackGate as PaybackGate
+    from policies.gates.prediction import PredictionGate as PredictionGate
+    from policies.gates.progress import ProgressGate as ProgressGate
+    from policies.gates.reclaim import ReclaimGate as ReclaimGate
+    from policies.gates.result_target import ResultTargetGate as ResultTargetGate
     from policies.gates.size_cap import SizeCapGate as SizeCapGate
     from simulator.contracts import CoherenceBudgetInversionError as CoherenceBudgetInversionError
     from simulator.contracts import InstructionDecayError as InstructionDecayError
@@ -27,6 +32,11 @@ _HOME = {
     "EvidenceGate": "policies.gates.evidence",
     "InstructionDecayError": "simulator.contracts",
     "LossySelfRewriteError": "simulator.contracts",
+    "PaybackGate": "policies.gates.payback",
+    "PredictionGate": "policies.gates.prediction",
+    "ProgressGate": "policies.gates.progress",
+    "ReclaimGate": "policies.gates.reclaim",
+    "ResultTargetGate": "policies.gates.result_target",
     "RewriteBudgetViolation": "simulator.contracts",
     "SizeCapGate": "policies.gates.size_cap",
 }
@@ -39,6 +49,11 @@ __all__ = [
     "EvidenceGate",
     "InstructionDecayError",
     "LossySelfRewriteError",
+    "PaybackGate",
+    "PredictionGate",
+    "ProgressGate",
+    "ReclaimGate",
+    "ResultTargetGate",
     "RewriteBudgetViolation",
     "SizeCapGate",
 ]

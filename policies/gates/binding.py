@@ -125,9 +125,10 @@ class BindingGate(Gate):
         """Return the ids of instructions: they are retired with a reason, never rewritten."""
         return {item.id for item in view.items if self._retain and item.kind is Kind.INSTRUCTION}
 
-    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
         """Take note of the instructions that the plan touches."""
         self._touched = tuple(sorted(set(plan.sources()).intersection(self.spares(view))))
+        return ACCEPTED
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Refuse a plan that touches an instruction."""

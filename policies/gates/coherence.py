@@ -185,7 +185,7 @@ class CoherenceGate(Gate):
             return ()
         return dear | {item.id for item in view.items if item.born >= view.gauge.turn}
 
-    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
         """Take note of the references that the plan breaks and of what recovering them costs."""
         references = self._references_of(view)
         removed = set(plan.sources())
@@ -209,6 +209,7 @@ class CoherenceGate(Gate):
         self._weighed = Coherence(
             references.items, references.live, costly, dangling, penalty, 0, 0, target, dead
         )
+        return ACCEPTED
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Judge the plan that was weighed last, by the exact tokens that it frees."""

@@ -139,7 +139,7 @@ class EvidenceGate(Gate):
         """Return the ids of constraints and of what nobody has classified, the oldest copy of each."""
         return {item.id for item in _pinned(view.items)} if self._pins else ()
 
-    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
         """Take note of the constraints that the plan loses and of what it drops without a record."""
         touched = set(plan.sources())
         stating = [item for item in view.items if item.constraint is not False]
@@ -153,6 +153,7 @@ class EvidenceGate(Gate):
             sum(item.tokens for item in _pinned(view.items)),
             target,
         )
+        return ACCEPTED
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Judge the plan that was weighed last."""

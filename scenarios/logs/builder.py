@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from scenarios.logs.contents import content_class
 from scenarios.logs.records import Tolerated
 from scenarios.logs.references import NEEDLES_PER_SESSION, CitationIndex
 from scenarios.logs.session import (
@@ -97,7 +98,9 @@ class SessionBuilder:
             call, tool, asked_in = self._take_result(part)
         # A lone half of a surrogate pair is legal in JSON and not in UTF-8.
         text_bytes = len(part.text.encode("utf-8", "surrogatepass"))
-        tokens = math.ceil(text_bytes / self._bytes_per_token) + part.images * IMAGE_TOKENS
+        text_tokens = math.ceil(text_bytes / self._bytes_per_token)
+        image_tokens = part.images * IMAGE_TOKENS
+        tokens = text_tokens + image_tokens
         message = Message(
             index=len(self.messages),
             kind=part.kind,
@@ -110,6 +113,7 @@ class SessionBuilder:
             is_error=part.is_error,
             images=part.images,
             line=part.line,
+            content_class=content_class(part.text, text_tokens, image_tokens),
         )
         self.messages.append(message)
         quotable = part.text if part.quotable is None else part.quotable

@@ -18,6 +18,8 @@ from simulator.errors import InputError, nearest_name
 
 FORMATS: dict[str, str] = {
     "claude_code": "scenarios.logs.claude_code",
+    "openhands": "scenarios.logs.openhands",
+    "pi": "scenarios.logs.pi",
     "tau_bench": "scenarios.logs.tau_bench",
 }
 """Name of a format -> the module that reads it, imported where it is first needed."""

@@ -49,6 +49,8 @@ class Message:
         Number of images.
     line : int
         Line of the file from 1, or position in the trajectory from 0 (formats that are one document).
+    content_class : str
+        What it is made of, where its content says so; else empty, and its kind says what it is as a rule.
     """
 
     index: int
@@ -62,6 +64,7 @@ class Message:
     is_error: bool = False
     images: int = 0
     line: int = 0
+    content_class: str = ""
 
 
 class Rewrite(NamedTuple):

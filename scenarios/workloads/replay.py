@@ -30,7 +30,7 @@ prompt caches expire within the hour."""
 
 
 class _Role(NamedTuple):
-    """What a kind of message becomes."""
+    """What a kind of message becomes; its content may say another class."""
 
     kind: Kind
     provenance: Provenance
@@ -180,7 +180,7 @@ class _Recording:
             pair=None if message.call is None else self._asked_in.get(message.call),
             cites=tuple(self._cites.get(message.index, ())),
             needed=message.index in self._needed,
-            content_class=role.content_class,
+            content_class=message.content_class or role.content_class,
         )
 
     def _citations(self) -> tuple[dict[int, list[int]], set[int]]:

@@ -40,6 +40,7 @@ class Row:
     corrects : the row whose claim its constraint corrects, or None.
     doubt : share of its tokens that are caveats and contradictions.
     rederive : tokens that it takes to recover what it holds.
+    standing : a client puts it back from disk after a rewrite.
     """
 
     at: int
@@ -57,6 +58,7 @@ class Row:
     corrects: int | None = None
     doubt: float = 0.0
     rederive: int = 0
+    standing: bool = False
 
     @property
     def constrains(self) -> bool:
@@ -89,6 +91,7 @@ class Row:
             carries=() if again is None else (again,),
             binds=() if stated is None else (stated,),
             restates=again,
+            standing=self.standing,
         )
 
 

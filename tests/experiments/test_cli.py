@@ -252,17 +252,31 @@ def test_list(command: Command) -> None:
     said = command("list", "--json")
     rows = objects(said.out)
     assert said.code == 0
-    assert all(set(row) == {"kind", "name", "summary", "source"} for row in rows)
-    assert {row["kind"] for row in rows} == {"scenario", "policy", "experiment"}
+    every = {"kind", "name", "summary", "source"}
+    of_policies = every | {"group", "gate_class", "prefix"}
+    assert all(every <= set(row) <= (of_policies if row["kind"] == "policy" else every) for row in rows)
+    assert {row["kind"] for row in rows} == {"scenario", "policy", "experiment", "price list"}
     assert all(row["summary"] and row["source"] for row in rows)
     assert {row["kind"] for row in objects(command("list", "policies", "--json").out)} == {"policy"}
     assert "  naive " in command("list").out
 
 
+def test_list_groups_the_policies_and_says_what_a_real_system_asks_and_where_it_is_from(
+    command: Command,
+) -> None:
+    told = command("list", "policies").out
+    headers = [line for line in told.splitlines() if not line.startswith(" ")]
+    assert headers[:4] == ["policy, records", "policy, comparators", "policy, bounds", "policy, zoo"]
+    lines = told.splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith("  adk-token-threshold "))
+    assert "  G4  fresh   " in lines[place]
+    assert "google/adk-python" in lines[place + 1]
+
+
 def test_show(command: Command, tmp_path: Path) -> None:
     catalogue = Path(sys.modules["experiments"].__file__ or "").parent.parent / "policies" / "catalogue"
     assert command("show", "naive").out == (catalogue / "naive.toml").read_text()
-    for name in ("false-floor", "guarded-without-gate", "preconditions"):
+    for name in ("false-floor", "guarded-without-gate", "preconditions", "qwen-3-coder-480b-2025-08"):
         said = command("show", name, "--resolved")
         assert said.code == 0
         resolved = tmp_path / f"{name}.toml"

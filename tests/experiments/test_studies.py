@@ -306,7 +306,7 @@ def test_every_scenario_runs_under_every_policy_of_a_small_set(command: Command,
     assert (said.code, said.err) == (0, "")
     rows = [json.loads(line) for line in said.out.splitlines()]
     assert [row["policy"] for row in rows] == list(SMALL_SET)
-    assert all(row["outcome"] in {"horizon", "complete", "overflow", "halted"} for row in rows)
+    assert all(row["outcome"] in {"horizon", "complete", "overflow", "dead", "halted"} for row in rows)
     for row in rows:
         assert 1 <= row["summary"]["turns"] <= horizon
 

@@ -11,7 +11,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from simulator.contracts import ACCEPTED, Brief, CheckPoint, Lesson, Policy, Proposal, Terms, Verdict
+from simulator.contracts import (
+    ACCEPTED,
+    Brief,
+    CheckPoint,
+    CounterTerms,
+    Lesson,
+    Policy,
+    Proposal,
+    Terms,
+    Verdict,
+)
 from simulator.ledger import Account
 from simulator.plan import Evict, Fold, Mask, RewritePlan, Summarise
 from simulator.questions import Amendment, Reliance, Vitals
@@ -35,7 +45,7 @@ class Sound(Policy):
 
 
 class SoundAtUserTurns(Sound):
-    terms = Terms(check_points=frozenset({CheckPoint.USER_TURN}), counter_ratio=0.72)
+    terms = Terms(check_points=frozenset({CheckPoint.USER_TURN}), counter=CounterTerms(ratio=0.72))
 
 
 class Keeping(Sound):
@@ -420,7 +430,7 @@ class CapsAtNothing(Sound):
 
 
 class CountsWithNan(Sound):
-    terms = Terms(counter_ratio=float("nan"))
+    terms = Terms(counter=CounterTerms(ratio=float("nan")))
 
 
 class RetriesLessThanNever(Sound):

@@ -6,6 +6,7 @@ import importlib
 import itertools
 import random
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -108,7 +109,11 @@ CAUGHT = {
     "AnotherEachTime": ("loads again", "", "when loaded again"),
     "NeverLooks": ("terms", "", "expected check_points to be a frozenset of CheckPoint"),
     "CapsAtNothing": ("terms", "", "expected rationale_cap to be None, or 1 token or more, saw 0"),
-    "CountsWithNan": ("terms", "", "expected counter_ratio to be finite and above 0, saw nan"),
+    "CountsWithNan": (
+        "terms",
+        "",
+        "expected counter to be CounterTerms with ratios that are finite and above 0, saw CounterTerms(",
+    ),
     "RetriesLessThanNever": ("terms", "", "expected retries to be 0 or more, saw -1"),
     "ChargesInText": ("terms", "", "expected charges to be a frozenset of Component"),
 }
@@ -313,3 +318,19 @@ def test_a_check_leaves_the_clock_and_the_random_states_as_they_were(zoo: str) -
 
 def test_a_check_can_be_made_twice_with_the_same_result() -> None:
     assert check_policy("guarded") == check_policy("guarded")
+
+
+def test_one_small_world_has_requests_that_a_provider_would_take() -> None:
+    setting = next(one for one in VIEWS if one.name == "view with pairs")
+    workload = setting.workload
+    streams = Streams(1, 0, "a world")
+    turns = itertools.islice(workload.turns(streams), 5)
+    spans = [*workload.initial(streams), *(span for turn in turns for span in (*turn.arrivals, *turn.reply))]
+    kinds: dict[int | None, Counter[Kind]] = {}
+    for span in spans:
+        kinds.setdefault(span.pair, Counter())[span.kind] += 1
+    del kinds[None]
+    assert set(map(str, kinds.values())) == {
+        str(Counter({Kind.TOOL_CALL: 2, Kind.TOOL_RESULT: 2, Kind.THINKING: 1}))
+    }
+    assert len({span.id for span in spans}) == len(spans)

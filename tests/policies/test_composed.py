@@ -12,7 +12,7 @@ from policies import ComposedPolicy, load_policy
 from policies.loader import read_policy, resolved
 from policies.small_worlds import FULL, STRESS
 from scenarios import load_scenario
-from simulator.contracts import Brief, Gate, Lesson, Policy, Proposal, Verdict
+from simulator.contracts import ACCEPTED, Brief, Gate, Lesson, Policy, Proposal, Terms, Verdict
 from simulator.plan import Evict, Fold, RewritePlan, Summarise
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.setting import Setting
@@ -201,8 +201,9 @@ class Scripted(Gate):
     def spares(self, view: View) -> tuple[int, ...]:
         return self.spared
 
-    def weigh(self, view: View, plan: RewritePlan, target: int) -> None:
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
         self.weighed.append((view, plan, target))
+        return ACCEPTED
 
     def judge(self, proposal: Proposal) -> Verdict:
         return self.verdicts[0]
@@ -489,3 +490,153 @@ def test_the_catalogue_policies_do_differ_where_they_are_meant_to(world: Setting
 def test_the_same_inputs_give_the_same_rows(world: Setting) -> None:
     policy = load_policy("guarded")
     assert rows(world, policy) == rows(world, policy) == rows(world, load_policy("guarded"))
+
+
+# --------------------------------------------------------------------------- refused before it is paid for
+
+NO = Verdict(False, "too little")
+
+
+class Weighing(Scripted):
+    """A gate that judges the plan, and keeps what it was told of the run."""
+
+    def __init__(self, weighs: Verdict) -> None:
+        super().__init__(YES)
+        self.weighs = weighs
+        self.told: list[object] = []
+
+    def brief(self, brief: Brief, terms: Terms) -> None:
+        self.told.append((brief, terms))
+
+    def learn(self, lesson: Lesson) -> None:
+        self.told.append(lesson)
+
+    def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
+        super().weigh(view, plan, target)
+        return self.weighs
+
+
+@pytest.mark.unit
+def test_the_first_gate_that_refuses_a_plan_says_why_and_no_later_one_is_asked(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    before, refuses, after = Weighing(YES), Weighing(NO), Weighing(YES)
+    plan = gated(before, refuses, after, name="naive").propose(view([item(1, 950)]))
+    assert plan.refusal == "too little"
+    assert plan.operations
+    assert (len(before.weighed), len(refuses.weighed), len(after.weighed)) == (1, 1, 0)
+
+
+@pytest.mark.unit
+def test_what_a_gate_refuses_before_it_is_paid_for_costs_no_request() -> None:
+    gate = Weighing(NO)
+    policy = gated(gate, name="truncate-oldest", overrides={"replacement.kind": "summary"})
+    run = simulate(STRESS[0], policy, seed=3)
+    refused = [entry for entry in run.rewrite_rows if entry.outcome == "refused"]
+    assert refused
+    assert {(entry.stage, entry.reason, entry.requests) for entry in refused} == {
+        ("propose", "too little", 0)
+    }
+    assert {entry.outcome for entry in run.rewrite_rows} == {"refused"}
+
+
+@pytest.mark.unit
+def test_gates_hear_of_the_run_and_of_how_each_attempt_ended() -> None:
+    gate = Weighing(YES)
+    policy = gated(gate, name="naive")
+    told = lesson("committed", 900)
+    policy.learn(told)
+    assert gate.told[-2:] == [(BRIEF, policy.terms), told]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("name", "refusal"), [("truncate-oldest", "nothing to rewrite"), ("naive", "")])
+def test_a_plan_of_nothing_is_refused_unless_a_planner_has_written_for_it(
+    name: str, refusal: str, item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    plan = composed(name).propose(view([item(1, 950, Kind.HEAD)]))
+    assert plan.operations == ()
+    assert plan.refusal == refusal
+
+
+@pytest.mark.unit
+def test_all_that_was_selected_becomes_one_summary_in_context_order(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    sizes = (10, 500, 300, 40)
+    shown = view([item(place, tokens) for place, tokens in enumerate(sizes)])
+    policy = composed("naive", {"replacement.group": "all", "replacement.ratio_per_pass": 0.0})
+    plan = policy.propose(shown)
+    assert plan.operations == (Fold((0, 1, 2, 3)),)
+    assert plan.believed_saving == 850 - round(0.3 * 850)
+    aims = composed("naive", {"replacement.group": "all", "trigger.low_watermark": 0.4})
+    # 450 to free: the longest saves 350, the next one 210
+    assert aims.propose(shown).operations == (Fold((1, 2)),)
+
+
+@pytest.mark.unit
+def test_an_attempt_stops_once_it_has_enough(item: Callable[..., Item], view: Callable[..., View]) -> None:
+    said = {"replacement.kind": "mask", "replacement.placeholder": 0, "selector.order": "oldest"}
+    shown = view([item(place, 100) for place in range(6)])
+    for enough, masks in ((1, 1), (100, 1), (101, 2), (250, 3)):
+        plan = composed("naive", {**said, "selector.enough_tokens": enough}).propose(shown)
+        assert len(plan.operations) == masks
+
+
+@pytest.mark.unit
+def test_a_trigger_that_latches_fires_for_good_once_it_has_fired(gauge: Callable[..., Gauge]) -> None:
+    sizes = (800, 950, 100, 10)
+    for latches, fired in ((False, [False, True, False, False]), (True, [False, True, True, True])):
+        policy = composed("naive", {"trigger.latches": latches})
+        assert [policy.check(gauge(tokens)) for tokens in sizes] == fired
+        policy.begin(BRIEF)
+        assert not policy.check(gauge(800))
+
+
+@pytest.mark.unit
+def test_the_first_rewrite_waits_longer_than_the_next(gauge: Callable[..., Gauge]) -> None:
+    policy = composed("summarize-every-n")
+    assert [policy.check(gauge(requests_since_rewrite=turns)) for turns in (21, 30, 31)] == [
+        False,
+        False,
+        True,
+    ]
+    policy.learn(lesson("refused", 1))
+    assert not policy.check(gauge(requests_since_rewrite=30))
+    policy.learn(lesson("committed", 1))
+    assert [policy.check(gauge(requests_since_rewrite=turns)) for turns in (20, 21)] == [False, True]
+
+
+@pytest.mark.unit
+def test_a_guard_that_halts_is_asked_at_turn_start_and_refuses_to_go_on(gauge: Callable[..., Gauge]) -> None:
+    policy = composed("naive", {"guard.halt_after": 2})
+    assert policy.terms.red_flag
+    calm = Vitals(900, 900, 0.5, 0.5, None)
+    for _ in range(2):
+        assert policy.resume(calm).accepted
+        assert policy.check(gauge(950))
+        policy.learn(lesson("failed", 950))
+    assert "2 strikes" in policy.resume(calm).reason
+    policy.begin(BRIEF)
+    assert policy.resume(calm).accepted
+
+
+@pytest.mark.unit
+def test_requests_go_whole_where_that_is_asked_for(
+    item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    shown = view(
+        [
+            item(1, 50, Kind.TOOL_CALL, pair=1),
+            item(2, 400, pair=1),
+            item(3, 50, Kind.TOOL_CALL, pair=3),
+            item(4, 400, pair=3),
+        ],
+        tokens=900,
+    )
+    torn = composed("truncate-oldest", {"trigger.low_watermark": 0.4})
+    assert list(torn.propose(shown).sources()) == [1, 2, 3]
+    whole = composed("truncate-oldest", {"trigger.low_watermark": 0.4, "selector.pairs": "whole"})
+    assert list(whole.propose(shown).sources()) == [1, 2, 3, 4]
+    enough = composed("truncate-oldest", {"trigger.low_watermark": 0.5, "selector.pairs": "whole"})
+    assert list(enough.propose(shown).sources()) == [1, 2]

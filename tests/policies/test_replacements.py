@@ -99,3 +99,26 @@ def test_a_digest_merges_the_steps_of_a_subgoal_and_drops_what_they_stand_on(
     assert rule.believed_size(steps, Brief(4_000)) == 165
     assert rule.operation((result,)) == (Evict(3),)
     assert rule.believed_size((result,), Brief(4_000)) == 12
+
+
+# --------------------------------------------------------------------------- clips, and all in one
+
+
+@pytest.mark.unit
+def test_a_clip_leaves_so_much_of_what_is_longer_and_the_rest_alone(item: Callable[..., Item]) -> None:
+    rule = ReplacementRule("clip", clip_tokens=100)
+    items = [item(1, 400), item(2, 101), item(3, 100), item(4, 7)]
+    assert rule.operation(items) == (Mask(1, 100), Mask(2, 100))
+    assert rule.believed_size(items, OPEN) == 100 + 100 + 100 + 7
+    above = ReplacementRule("clip", clip_tokens=10, clip_over=100)
+    assert above.operation(items) == (Mask(1, 10), Mask(2, 10))
+    assert above.believed_size(items, OPEN) == 10 + 10 + 100 + 7
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("position", "last"), [("first", False), ("last", True)])
+def test_a_summary_of_several_stands_where_it_is_told(
+    position: str, last: bool, item: Callable[..., Item]
+) -> None:
+    rule = ReplacementRule(group_by="all", position=position)  # type: ignore[arg-type]
+    assert rule.operation([item(1), item(5)]) == (Fold((1, 5), last),)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.keeping import Keeping
 from policies.replacements import ReplacementRule
 from policies.selectors import Selector
 from simulator.contracts import Brief, CheckPoint
@@ -44,13 +45,15 @@ SELECTORS = st.builds(
     order=st.sampled_from(["verbosity", "saving", "oldest", "salience"]),
     kinds=st.frozensets(st.sampled_from(list(Kind))),
     exempt=st.frozensets(st.sampled_from(list(Kind)), max_size=3),
-    keep_last=st.integers(0, 25),
+    keeping=st.builds(Keeping, last=st.integers(0, 25)),
     dead_first=st.booleans(),
     evict_unit=st.sampled_from(["item", "subgoal"]),
     only_savings=st.booleans(),
 )
 RULES = st.builds(
-    ReplacementRule, kind=st.sampled_from(["summary", "mask", "evict"]), fold_pairs=st.booleans()
+    ReplacementRule,
+    kind=st.sampled_from(["summary", "mask", "evict"]),
+    group_by=st.sampled_from(["item", "pair"]),
 )
 
 
@@ -107,7 +110,7 @@ def test_results_of_one_call_fold_into_one_unit(item: Callable[..., Item], view:
     assert ids(Selector(), shown) == [(1, 3), (2,), (4,), (5,)]
     unit = Selector().units(shown, SUMMARY, BRIEF)[0]
     assert (unit.tokens, unit.saving) == (470, 470 - 141)
-    assert ids(Selector(), shown, ReplacementRule(fold_pairs=False)) == [(2,), (1,), (3,), (4,), (5,)]
+    assert ids(Selector(), shown, ReplacementRule(group_by="item")) == [(2,), (1,), (3,), (4,), (5,)]
 
 
 @pytest.mark.unit
@@ -157,9 +160,9 @@ def test_kinds_say_what_is_replaced_and_nothing_of_the_dead(
 def test_the_last_spans_stay_dead_or_not(
     keep_last: int, left: int, item: Callable[..., Item], view: Callable[..., View]
 ) -> None:
-    assert len(ids(Selector(keep_last=keep_last), view(item(n) for n in range(3)))) == left
+    assert len(ids(Selector(keeping=Keeping(last=keep_last)), view(item(n) for n in range(3)))) == left
     dead = view(item(n, dead=True, subgoal=0) for n in range(3))
-    assert len(Selector(keep_last=keep_last, dead_first=True).dead(dead, None)) == left
+    assert len(Selector(keeping=Keeping(last=keep_last), dead_first=True).dead(dead, None)) == left
 
 
 @pytest.mark.unit
@@ -292,7 +295,7 @@ def test_nothing_is_selected_that_may_not_be_and_nothing_twice(
     dead = selector.dead(view, need)
     units = selector.units(view, rule, BRIEF)
     taken = dead + [item for unit in units for item in unit.items]
-    movable = view.items[: max(0, len(view.items) - selector.keep_last)]
+    movable = view.items[: max(0, len(view.items) - selector.keeping.last)]
     assert len({item.id for item in taken}) == len(taken)
     assert all(item in movable and not item.marked for item in taken)
     assert all(item.kind not in selector.exempt | {Kind.HEAD, Kind.TOMBSTONE} for item in taken)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.triggers import Trigger, threshold
+from simulator.contracts import CheckPoint
 from simulator.view import Gauge
 
 SHARES = st.integers(1, 1_000).map(lambda thousandths: thousandths / 1_000)
@@ -106,3 +107,60 @@ def test_what_fires_with_hysteresis_fires_without(
     if Trigger(fraction, regrow=regrow).fires(gauge, level):
         assert Trigger(fraction).fires(gauge, level)
         assert tokens >= threshold(fraction, window)
+
+
+# --------------------------------------------------------------------------- other limits
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("trigger", "said", "fires"),
+    [
+        (Trigger(tokens=500), {"tokens": 500}, True),
+        (Trigger(tokens=500), {"tokens": 499}, False),
+        (Trigger(tokens=0), {"tokens": 0}, True),
+        (Trigger(reserve=200), {"tokens": 801}, True),
+        (Trigger(reserve=200), {"tokens": 800}, False),
+        (Trigger(messages=40), {"messages": 40}, True),
+        (Trigger(messages=40), {"messages": 39}, False),
+        (Trigger(turns=21), {"requests_since_rewrite": 21}, True),
+        (Trigger(turns=21), {"requests_since_rewrite": 20}, False),
+        (Trigger(0.9, messages=40), {"tokens": 100, "messages": 40}, True),
+        (Trigger(0.9, messages=40), {"tokens": 900, "messages": 1}, True),
+        (Trigger(0.9, messages=40, together=True), {"tokens": 900, "messages": 39}, False),
+        (Trigger(0.9, messages=40, together=True), {"tokens": 900, "messages": 40}, True),
+        (Trigger(), {"tokens": 10_000, "messages": 999}, False),
+        (Trigger(together=True), {"tokens": 10_000}, False),
+    ],
+)
+def test_any_limit_fires_or_all_together(
+    trigger: Trigger, said: dict[str, int], fires: bool, gauge: Callable[..., Gauge]
+) -> None:
+    assert trigger.fires(gauge(**said), None) is fires
+
+
+@pytest.mark.unit
+def test_the_first_rewrite_may_wait_for_more_turns(gauge: Callable[..., Gauge]) -> None:
+    trigger = Trigger(turns=21, first_turns=31)
+    fired = [trigger.fires(gauge(requests_since_rewrite=turns), None, first=True) for turns in (21, 30, 31)]
+    assert fired == [False, False, True]
+    assert trigger.fires(gauge(requests_since_rewrite=21), None)
+
+
+@pytest.mark.unit
+def test_a_request_that_was_refused_fires_whatever_the_limits(gauge: Callable[..., Gauge]) -> None:
+    refused = gauge(1)._replace(point=CheckPoint.OVERFLOW)
+    assert Trigger().fires(refused, None)
+    assert Trigger(0.9, regrow=0.5).fires(refused, 1)
+
+
+@pytest.mark.unit
+def test_a_target_may_be_a_number_of_tokens(gauge: Callable[..., Gauge]) -> None:
+    assert Trigger(0.9, target_tokens=700).target(gauge(950)) == 700
+
+
+@pytest.mark.unit
+def test_only_limits_of_size_say_whether_a_count_is_over() -> None:
+    trigger = Trigger(0.9, tokens=950, messages=1, turns=0)
+    assert [trigger.is_over(tokens, 1_000) for tokens in (899, 900)] == [False, True]
+    assert not Trigger(messages=1).is_over(10_000, 1_000)

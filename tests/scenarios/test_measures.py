@@ -81,6 +81,11 @@ def turn_of(turn: int, **said: Any) -> TurnRow:
     return TurnRow(**{**dict.fromkeys(TurnRow._fields, 0), "turn": turn, **said})
 
 
+def repaying(attempts: Sequence[RewriteEntry]) -> Run:
+    """A run of 10 turns whose agent pays 0.1 dollars for a token that it reads."""
+    return run_of(attempts, [50.0] * 10, agent_input_tokens=1_000, agent_input_usd=100.0)
+
+
 def fleet_of(agents: int, **summary: object) -> Run:
     rows = [turn_of(turn, agent=agent) for agent in range(agents) for turn in (1, 2)]
     return Run("overflow", {**NOTHING, **summary}, {}, rows, [], [])
@@ -263,6 +268,46 @@ CASES: list[tuple[str, Run, float | None]] = [
     ("gridlock_turn", run_of(), None),
     ("share_overflowed", fleet_of(4, agents_overflowed=1), 0.25),
     ("share_overflowed", run_of(), None),
+    # pooled over a fleet before it is divided: 4 agents of 2 turns, 8 dollars, 0.6 for 0.8 M tokens of input
+    ("own_input_tokens", fleet_of(4, agent_input_tokens=800_000), 200_000.0),
+    ("own_input_tokens", run_of(), None),
+    ("usd_an_agent", fleet_of(4, usd=8.0), 2.0),
+    ("usd_an_agent", run_of([], [50.0] * 5, usd=8.0), 8.0),
+    ("usd_an_agent", run_of(usd=0.0), None),  # without a turn
+    ("usd_a_turn", fleet_of(4, usd=8.0), 1.0),
+    ("usd_a_turn", run_of(usd=0.0), None),
+    ("usd_per_million_input", fleet_of(4, agent_input_tokens=800_000, agent_input_usd=0.6), 0.75),
+    ("usd_per_million_input", fleet_of(4, agent_input_tokens=0, agent_input_usd=0.0), None),
+    ("passes_in_requests", run_of([attempt(1), refused(2), attempt(3)], [50.0] * 6), 0.25),
+    ("passes_in_requests", run_of(), None),
+    ("dead", run_of(outcome="dead"), 1.0),
+    ("dead", run_of(outcome="overflow"), 0.0),
+    ("stopped", run_of(outcome="overflow"), 1.0),
+    ("stopped", run_of(outcome="halted"), 1.0),
+    ("stopped", run_of(outcome="complete"), 0.0),
+    ("billed_tokens", run_of(input_tokens=1, cache_read_tokens=20, output_tokens=300), 321.0),
+    ("billed_tokens", run_of(), None),
+    # a refused summary of 4 dollars, one of 2 that frees less than it costs, and a good one of 2
+    ("waste_usd", run_of([refused(1, usd=4.0), attempt(2, freed=40, usd=2.0), attempt(3, usd=2.0)]), 6.0),
+    ("waste_usd", run_of(), 0.0),
+    ("waste_share", run_of([refused(1, usd=4.0), attempt(2, freed=40, usd=2.0), attempt(3, usd=2.0)]), 0.75),
+    ("waste_share", run_of([attempt(1)]), None),  # nothing was spent
+    # a token read costs 0.1 dollars, so 60 of net earn 6 a call: the first has 2 calls for its 12.1 dollars,
+    # the second 4 for its 24, and the third, which frees nothing on net, earns nothing
+    (
+        "repaid_share",
+        repaying([attempt(1, usd=12.1), attempt(3, usd=24.0), attempt(7, freed=40, usd=1.0)]),
+        1 / 3,
+    ),
+    ("repaid_share", repaying([attempt(9, usd=12.0)]), 1.0),  # turns 9 and 10 are left
+    ("repaid_share", run_of([attempt(1, usd=1.0)], agent_input_tokens=0, agent_input_usd=0.0), None),
+    ("repaid_share", repaying([]), None),
+    (
+        "payback_calls",
+        repaying([attempt(1, usd=12.0), attempt(3, usd=24.0), attempt(7, freed=40, usd=1.0)]),
+        3.0,
+    ),
+    ("payback_calls", repaying([attempt(1, freed=40, usd=1.0)]), None),
 ]
 
 

@@ -366,7 +366,9 @@ TOKENS_OF_ROWS = {
     ),
     *("estimated_saving", "freed", "rewrite_cost", "measurement_cost", "arrivals_during", "tombstones"),
     *("out_of_band_during", "net", "believed_net", "selected_tokens", "own_selected_tokens"),
-    *("summaries_tokens", "measured_error", "window"),
+    *("summaries_tokens", "measured_error", "window", "reinjected"),
+    *("rebuild_tokens", "unread_tokens", "prospective_net", "lost", "retired_during"),
+    "usd",  # so many tokens at a price
 }
 SAYS_TOKENS = {"reason"}  # a sentence with figures in it
 ROUNDED = {"confidence", "confidence_before", "confidence_after"}
@@ -430,7 +432,7 @@ def test_all_tokens_doubled_change_no_outcome_and_no_turn(name: str) -> None:
                 for field in set(row._fields) - SAYS_TOKENS - ROUNDED:
                     factor = 2 if field in TOKENS_OF_ROWS else 1
                     value = getattr(row, field)
-                    assert getattr(other, field) == (factor * value if factor > 1 else value), field
+                    assert getattr(other, field) == (value if value is None else factor * value), field
                 for field in ROUNDED.intersection(row._fields):
                     assert getattr(other, field) == pytest.approx(getattr(row, field), abs=1e-3), field
         seen += len(one.rewrite_rows) + len(one.obedience_rows)
@@ -444,11 +446,12 @@ def test_prices_doubled_change_the_bill_and_nothing_else(name: str) -> None:
     dear = load_scenario(name, {f"provider.{one}": 2 * getattr(cheap.file.provider, one) for one in prices})
     for policy in cheap.file.run.policies:
         one, two = (run_of(scenario.setting(), policy, 0) for scenario in (cheap, dear))
-        dollars = {key for key in one.summary if key.startswith("usd")}
+        dollars = {key for key in one.summary if "usd" in key}
         assert two.summary == {
             key: 2 * value if key in dollars else value for key, value in one.summary.items()
         }
-        assert tables_of(two) == tables_of(one)
+        billed = [row._replace(usd=2 * row.usd) for row in one.rewrite_rows]
+        assert tables_of(two) == (one.turn_rows, billed, one.event_rows, one.obedience_rows)
         assert one.summary["usd"] > 0
 
 
@@ -463,6 +466,8 @@ DOCUMENTED = {
 """Figures of the field records and of their exact scenarios; small whole numbers are left out."""
 
 EXCEPTIONS = {
+    ("policies/conserving.py", 400): "the default of a prompt's length, which a policy file sets",
+    ("policies/gate_tables.py", 0.3): "the threshold of the coherence gate, in the table of the file",
     ("policies/gates/coherence.py", 0.3): "the default of a threshold that a policy file sets: about 0.3",
     ("policies/replacements.py", 0.3): "the default of a believed ratio that a policy file sets",
     ("policies/schema.py", 0.3): "the same two defaults, in the tables of the file",

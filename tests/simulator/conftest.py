@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulator.contracts import ACCEPTED, Brief, Lesson, Policy, Proposal, Terms, Turn, Verdict
+from policies import ComposedPolicy
+from simulator.contracts import ACCEPTED, Brief, CheckPoint, Lesson, Policy, Proposal, Terms, Turn, Verdict
 from simulator.plan import RewritePlan
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.spans import Kind, Span
@@ -103,6 +104,24 @@ def listed() -> type[Listed]:
 @pytest.fixture(scope="session")
 def scripted() -> type[Scripted]:
     return Scripted
+
+
+def looks_for_a_share(policy: Policy) -> bool:
+    """Whether a policy looks before each request, and for a share of its window alone.
+
+    Such a policy acts in a world of any size; others count tokens, messages or turns, or wait for the user.
+    """
+    trigger = policy.parts.trigger if isinstance(policy, ComposedPolicy) else None
+    if trigger is None:
+        return False
+    others = (trigger.tokens, trigger.reserve, trigger.messages, trigger.turns, trigger.first_turns)
+    at_requests = CheckPoint.BEFORE_REQUEST in trigger.check_points
+    return at_requests and trigger.fraction is not None and set(others) == {None}
+
+
+@pytest.fixture(scope="session")
+def by_share() -> Callable[[Policy], bool]:
+    return looks_for_a_share
 
 
 def constant_turns(

@@ -130,6 +130,16 @@ def test_a_chain_of_folds_stands_in_the_order_of_its_leaning() -> None:
 
 
 @pytest.mark.unit
+def test_a_fold_follows_what_the_same_rewrite_puts_in() -> None:
+    context = Context()
+    for one in range(4):
+        context.append(Span(one, Kind.ASSISTANT, 10))
+    single = Replacement((3,), Span(-2, Kind.SUMMARY, 5))
+    context.apply([Replacement((0, 1), Span(-1, Kind.SUMMARY, 5, cites=(-2,))), single])
+    assert [span.id for span in context] == [2, -2, -1]
+
+
+@pytest.mark.unit
 def test_a_ring_of_folds_does_not_hang() -> None:
     context = Context()
     for one, cites in enumerate([(), (), (0,), (1,)]):

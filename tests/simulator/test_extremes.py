@@ -17,6 +17,9 @@ from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
 
 Make = Callable[..., Policy]
+QUIET: dict[str, object] = dict.fromkeys(
+    ("workload.results_per_turn", "workload.reply_low", "workload.reply_high"), 0
+)
 MORTAL = [name for name in policy_names() if not load_policy(name).terms.endless_window]
 
 
@@ -37,14 +40,16 @@ def is_free(terms: Terms) -> bool:
 
 @pytest.mark.theory
 @pytest.mark.parametrize("name", policy_names())
-def test_without_arrivals_nothing_ever_happens(name: str) -> None:
-    run = spiral(name, {"workload.results_per_turn": 0, "workload.reply_low": 0, "workload.reply_high": 0})
+def test_without_arrivals_nothing_ever_happens(by_share: Callable[[Policy], bool], name: str) -> None:
+    run = spiral(name, QUIET)
     assert run.outcome == "horizon"
     assert {row.tokens for row in run.turn_rows} == {5_000}
-    if name == "always-escalates":  # wants to at any size, and may touch nothing
-        assert {(row.selected, row.outcome) for row in run.rewrite_rows} == {(0, "refused")}
+    if run.rewrite_rows:  # wants to at any size, at each call or so often, and finds nothing to touch
+        assert not by_share(load_policy(name)) or name == "always-escalates"
+        assert {(row.selected, row.outcome, row.usd) for row in run.rewrite_rows} == {(0, "refused", 0.0)}
+        bound = spiral("never-rewrite", QUIET)
+        assert [row._replace(believed_tokens=5_000) for row in run.turn_rows] == bound.turn_rows
         return
-    assert run.rewrite_rows == []
     assert run.summary["first_trigger_turn"] is None
     assert run.summary["occupancy_q95_pct"] is None
 
@@ -60,8 +65,7 @@ def test_without_a_single_turn_there_is_still_a_run(listed: type, name: str) -> 
 @pytest.mark.theory
 @pytest.mark.parametrize("name", MORTAL)
 def test_a_head_that_fills_the_window_cannot_be_rewritten(name: str) -> None:
-    quiet = {"workload.results_per_turn": 0, "workload.reply_low": 0, "workload.reply_high": 0}
-    full = spiral(name, {"window.head": 24_000, **quiet})
+    full = spiral(name, {"window.head": 24_000, **QUIET})
     assert full.summary["tokens_freed"] == 0
     assert full.summary["max_occupancy_pct"] >= 100.0
     with_content = spiral(name, {"window.head": 24_000})
@@ -72,7 +76,11 @@ def test_a_head_that_fills_the_window_cannot_be_rewritten(name: str) -> None:
         assert all(entry.tokens_after >= 24_000 for entry in with_content.rewrite_rows)
     else:
         assert (with_content.outcome, with_content.summary["turns"]) == ("overflow", 1)
-    assert spiral(name, {"window.head": 24_001}).outcome == "dead"
+    beyond = spiral(name, {"window.head": 24_001})
+    assert beyond.summary["agent_input_tokens"] == 0  # no request was ever read
+    fails = any(entry.outcome in {"failed", "infeasible"} for entry in beyond.rewrite_rows)
+    gives_up = fails and load_policy(name).terms.request.on_failure == "raise"
+    assert beyond.outcome == ("halted" if gives_up else "dead")
 
 
 @pytest.mark.theory

@@ -10,9 +10,10 @@ from itertools import count
 import pytest
 import simpy
 
-from simulator.contracts import Brief, Policy, Terms, Verdict
+from simulator.contracts import Brief, Policy, Prices, Terms, Verdict
 from simulator.errors import InputError, RunFailed
 from simulator.plan import Evict, RewritePlan
+from simulator.prices import PRICED_TOKENS
 from simulator.setting import Setting
 from simulator.simulation import simulate
 
@@ -219,7 +220,11 @@ def test_a_setting_says_what_is_wrong_with_it(listed: type, name: str, wrong: in
 def test_the_brief_holds_what_is_documented_and_nothing_else(scripted: Make, setting: Setting) -> None:
     policy = scripted(terms=Terms(), admit_by=Verdict(False, "no"))
     simulate(setting, policy)
-    assert policy.brief == Brief(window=10_000)
+    spec = setting.provider
+    kinds = ("input", "cache_read", "cache_write", "output")
+    listed = [getattr(spec, f"{kind}_usd") / PRICED_TOKENS for kind in kinds]
+    prices = Prices(*listed, cache_seconds=spec.cache_seconds)
+    assert policy.brief == Brief(window=10_000, prices=prices, horizon=setting.horizon)
 
 
 @pytest.mark.unit

@@ -15,6 +15,7 @@ import simulator
 from simulator import laws
 from simulator.contracts import Parameter
 from simulator.laws import (
+    AnswerLaw,
     BindingLaw,
     CoherenceLaw,
     EvidenceLaw,
@@ -30,6 +31,7 @@ PARAMETER_CLASSES = (
     RationaleLaw,
     QualityLaw,
     SummaryLaw,
+    AnswerLaw,
     MeasurementLaw,
     EvidenceLaw,
     CoherenceLaw,

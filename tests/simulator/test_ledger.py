@@ -9,6 +9,12 @@ from hypothesis import strategies as st
 from simulator.errors import RunFailed
 from simulator.ledger import LEAVING, Account, Ledger, Outcome, RewriteEntry
 
+OF_ATTEMPTS = (
+    *(Account.FREED, Account.REWRITE, Account.MEASUREMENT),
+    *(Account.TOMBSTONES, Account.REINJECTED, Account.LOST),
+)
+"""Accounts that only an attempt posts to."""
+
 TEXTS = {"trigger": "before_request", "outcome": Outcome.COMMITTED.value, "stage": "settle", "reason": ""}
 
 
@@ -51,6 +57,8 @@ def test_a_sound_attempt_settles_and_the_run_balances() -> None:
         {"out_of_band_during": 1},
         {"tombstones": 12},
         {"reinjected": 1},
+        {"retired_during": 1},
+        {"lost": 1},
         {"outcome": Outcome.REFUSED.value},
     ],
 )
@@ -63,7 +71,10 @@ def test_an_attempt_that_breaks_an_identity_does_not_settle(wrong: dict[str, obj
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("name", "sign"),
-    [("arrivals_during", 1), ("out_of_band_during", -1), ("tombstones", 1), ("reinjected", 1)],
+    [
+        *(("arrivals_during", 1), ("tombstones", 1), ("reinjected", 1)),
+        *(("out_of_band_during", -1), ("retired_during", -1), ("lost", -1)),
+    ],
 )
 def test_each_term_stands_in_the_identity_with_its_sign(name: str, sign: int) -> None:
     Ledger().settle(entry(**{name: 7, "tokens_after": 620 + sign * 7}))
@@ -95,7 +106,7 @@ def test_the_audit_finds_a_context_of_another_size(lost: int) -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("account", [Account.FREED, Account.REWRITE, Account.MEASUREMENT])
+@pytest.mark.parametrize("account", OF_ATTEMPTS)
 def test_the_audit_finds_tokens_that_belong_to_no_attempt(account: Account) -> None:
     ledger = booked(entry())
     ledger.post(account, 5)
@@ -121,4 +132,4 @@ def test_the_balance_is_what_came_minus_what_left(postings: list[tuple[Account, 
     came = sum(tokens for account, tokens in postings if account not in LEAVING)
     left = sum(tokens for account, tokens in postings if account in LEAVING)
     assert ledger.balance == came - left
-    assert frozenset({"freed", "retired", "out_of_band"}) == LEAVING
+    assert frozenset({"freed", "retired", "out_of_band", "lost"}) == LEAVING

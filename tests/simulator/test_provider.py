@@ -91,7 +91,7 @@ def test_a_fresh_prompt_pays_full_and_leaves_the_cache_alone(provider: Provider)
 @pytest.mark.unit
 def test_each_purpose_has_its_own_account(provider: Provider) -> None:
     seconds = provider.continue_prompt(0.0, 10, 10, Purpose.RATIONALE)
-    assert provider.seconds == {AGENT: 0.0, Purpose.RATIONALE: seconds, REPLACEMENT: 0.0}
+    assert provider.seconds == dict.fromkeys(Purpose, 0.0) | {Purpose.RATIONALE: seconds}
     assert {purpose for (purpose, _), usd in provider.usd.items() if usd} == {Purpose.RATIONALE}
 
 

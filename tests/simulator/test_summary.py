@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from simulator.contracts import (
+    BackgroundTerms,
     Fingerprint,
     InstructionTerms,
     Placement,
@@ -20,8 +21,9 @@ from simulator.contracts import (
 )
 from simulator.instructions import InstructionSpec, Topic
 from simulator.laws import BindingLaw, CoherenceLaw, Laws, QualityLaw
-from simulator.plan import Evict, RewritePlan
-from simulator.setting import Setting
+from simulator.plan import Evict, Mask, RewritePlan, Summarise
+from simulator.provider import ProviderSpec
+from simulator.setting import RuntimeSpec, Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
 from simulator.supervisor import SupervisorSpec
@@ -36,11 +38,14 @@ FOLLOWING = {"reported_compliance", "actual_compliance", "auditable_compliance",
 REWRITING = {"first_trigger_turn", "occupancy_q05_pct", "occupancy_q95_pct"}
 SUPERVISING = {"supervisor_wait_seconds", "supervisor_busy_seconds"}
 TOMBSTONES = {"tombstones", "tombstone_tokens"}
+JUDGING = {"false_accepts", "false_rejects"}
 OPTIONAL = {
-    *(CONSTRAINTS | REFERENCES | WRITING | FOLLOWING | REWRITING | SUPERVISING | TOMBSTONES),
-    *("confidence", "decision_quality", "quota_tokens"),
+    *(CONSTRAINTS | REFERENCES | WRITING | FOLLOWING | REWRITING | SUPERVISING | TOMBSTONES | JUDGING),
+    *("confidence", "decision_quality", "quota_tokens", "broken_pairs", "lost_tokens"),
+    *("unread_tokens", "rebuild_tokens"),
 }
 TOPICS = InstructionSpec((Topic("payload"),))
+UNCACHED = ProviderSpec(cache_seconds=0)
 BINDING = Laws(binding=BindingLaw(tokens=7))
 
 
@@ -51,7 +56,7 @@ def lived(listed: type, scripted: Make) -> Callable[..., Run]:
     ) -> Run:
         answers = {name: said.pop(name) for name in list(said) if name.endswith("_by")}
         policy = scripted(terms=terms or Terms(deliberates=False), **{"check_by": False, **answers})
-        setting = Setting("summary", 10**6, listed(turns or (Turn(),), before))
+        setting = Setting("summary", 10**6, listed(turns or (Turn(),), before), provider=UNCACHED)
         return simulate(replace(setting, **said), policy)  # type: ignore[arg-type]
 
     return made
@@ -85,7 +90,15 @@ def test_a_plain_world_exercises_nothing(lived: Callable) -> None:
         ({"laws": Laws(quality=QualityLaw(record_factor=0.5))}, {"decision_quality"}),
         ({"charged_to": "separate"}, {"quota_tokens"}),
         ({"terms": Terms(tombstones=TombstoneTerms(Placement.OUTSIDE))}, TOMBSTONES),
+        ({"runtime": RuntimeSpec(requires_pairs=True)}, {"broken_pairs"}),
+        ({"terms": Terms(deliberates=False, background=BackgroundTerms())}, {"lost_tokens"}),
+        ({"provider": ProviderSpec()}, {"rebuild_tokens"}),
         ({"check_by": True}, REWRITING),
+        ({"check_by": True, "propose_by": RewritePlan((Mask(1, 9),))}, REWRITING),  # no model is asked
+        ({"check_by": True, "propose_by": RewritePlan((Summarise(1),))}, REWRITING | {"unread_tokens"}),
+        ({"check_by": True, "judge_by": Verdict(True, "enough")}, REWRITING | JUDGING),
+        ({"check_by": True, "judge_by": Verdict(False, "too little")}, REWRITING | JUDGING),
+        ({"check_by": True, "admit_by": Verdict(False, "not now")}, REWRITING),  # no gate was reached
         ({"check_by": True, "learn_by": True}, REWRITING | SUPERVISING),
         (
             {"check_by": True, "learn_by": True, "supervisor": SupervisorSpec(0)},
@@ -97,6 +110,17 @@ def test_a_plain_world_exercises_nothing(lived: Callable) -> None:
 )
 def test_each_thing_brings_its_own_keys(lived: Callable, said: dict, keys: set[str]) -> None:
     assert exercised(lived(**said)) == keys
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize(("plan", "frees"), [(RewritePlan(), False), (RewritePlan((Evict(1),), 9), True)])
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_verdict_is_false_where_it_lets_nothing_pass_or_keeps_something_out(
+    lived: Callable, plan: RewritePlan, frees: bool, accepts: bool
+) -> None:
+    run = lived(check_by=True, propose_by=plan, judge_by=Verdict(accepts, "so it is"))
+    assert run.summary["false_accepts"] == (accepts and not frees)
+    assert run.summary["false_rejects"] == (frees and not accepts)
 
 
 @pytest.mark.contract

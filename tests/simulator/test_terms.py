@@ -10,7 +10,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulator.contracts import InstructionTerms, Policy, Terms, TombstoneTerms
+from simulator.contracts import (
+    BackgroundTerms,
+    CounterTerms,
+    InstructionTerms,
+    KeepWarmTerms,
+    Policy,
+    ReinjectionTerms,
+    RequestTerms,
+    Terms,
+    TombstoneTerms,
+    WindowTerms,
+)
 from simulator.errors import RunFailed
 from simulator.setting import Setting
 from simulator.simulation import simulate
@@ -26,7 +37,27 @@ SENSELESS = {
     "measurement": ["full", None],
     "checkpoint_every": [0, -3, 2.0, True, None],
     "ambiguity_limit": [-1, math.inf, None],
-    "counter_ratio": [math.nan, math.inf, 0, -0.7, True, "0.72"],
+    "counter": [
+        0.72,
+        None,
+        *(CounterTerms(ratio=ratio) for ratio in (math.nan, math.inf, 0, -0.7, True, "0.72")),  # type: ignore[arg-type]
+        *(CounterTerms(ratios=(("cjk", ratio),)) for ratio in (math.nan, 0, "0.3")),  # type: ignore[arg-type]
+        CounterTerms(ratios=(("klingon", 0.5),)),
+        *(CounterTerms(ratios=ratios) for ratios in (None, {"cjk": 0.3}, ("cjk",), (("cjk",),))),  # type: ignore[arg-type]
+        CounterTerms("usage"),  # type: ignore[arg-type]
+        CounterTerms(head=1),  # type: ignore[arg-type]
+        CounterTerms(tail=None),  # type: ignore[arg-type]
+        CounterTerms(follows_rewrites=0),  # type: ignore[arg-type]
+        CounterTerms(tokens=-1),
+        CounterTerms(tokens=1.5),  # type: ignore[arg-type]
+    ],
+    "window": [
+        200_000,
+        WindowTerms(0),
+        WindowTerms(True),
+        WindowTerms(2e5),  # type: ignore[arg-type]
+        WindowTerms(follows_switches=None),  # type: ignore[arg-type]
+    ],
     "charges": [frozenset({"rent"}), {"rationale"}, None],
     "immutable_this_turn": [1, None],
     "never_summarised": [1, None],
@@ -41,6 +72,38 @@ SENSELESS = {
         InstructionTerms(fingerprint="outside"),  # type: ignore[arg-type]
         InstructionTerms(repeats_every=0),
     ],
+    "request": [
+        None,
+        *(RequestTerms(overhead_tokens=tokens) for tokens in (-1, 1.5, None)),  # type: ignore[arg-type]
+        *(RequestTerms(calls=calls) for calls in (0, True, 1.5)),  # type: ignore[arg-type]
+        RequestTerms(shares_prefix=1),  # type: ignore[arg-type]
+        RequestTerms(reads_all=None),  # type: ignore[arg-type]
+        RequestTerms(coverage_tokens=0),
+        RequestTerms(item_tokens=-5),
+        RequestTerms(window=0),
+        *(RequestTerms(price=price) for price in (0, -1, math.nan, math.inf, "0.1")),  # type: ignore[arg-type]
+        *(RequestTerms(ladder=ladder) for ladder in ((0.0,), (0.5, 1.5), (math.nan,), ("0.5",))),  # type: ignore[arg-type]
+        *(RequestTerms(ladder=ladder) for ladder in (None, 0.5, [0.5])),  # type: ignore[arg-type]
+        RequestTerms(on_failure="retry"),  # type: ignore[arg-type]
+        RequestTerms(refuses_empty="yes"),  # type: ignore[arg-type]
+    ],
+    "background": [True, BackgroundTerms(overwrites=1)],  # type: ignore[arg-type]
+    "reinjection": [
+        None,
+        ReinjectionTerms(fixed_tokens=-1),
+        ReinjectionTerms(results=0.5),  # type: ignore[arg-type]
+        ReinjectionTerms(result_tokens=True),
+        ReinjectionTerms(standing_tokens=-1),
+        ReinjectionTerms(standing_item_tokens=0),
+    ],
+    "keep_warm": [
+        True,
+        240,
+        *(KeepWarmTerms(seconds, 600.0) for seconds in (0, -1.0, math.nan, math.inf)),
+        *(KeepWarmTerms(60.0, seconds) for seconds in (0, math.inf, "an hour")),  # type: ignore[arg-type]
+    ],
+    "needs": [{"pairs"}, frozenset({"pairs"}), None],
+    "clairvoyant": [1, None],
 }
 
 

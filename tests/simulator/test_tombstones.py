@@ -256,5 +256,7 @@ def test_a_proposal_without_tombstones_costs_as_before(scripted: Make) -> None:
     )
     attempted(workspace(policy))
     assert policy.proposals == [
-        Proposal(200, 0, 0, slack=9_600, believed_saving=200, believed_freed=200, before=400)
+        Proposal(
+            200, 0, 0, slack=9_600, believed_saving=200, believed_freed=200, before=400, content_after=200
+        )
     ]

@@ -14,6 +14,7 @@ from simulator.contracts import (
     Bound,
     CheckPoint,
     Component,
+    CounterTerms,
     MeasurementPlan,
     Policy,
     Proposal,
@@ -147,6 +148,7 @@ def test_the_gate_is_shown_exact_figures_and_the_policy_learns_them(scripted: Ma
         believed_saving=399,
         believed_freed=200,
         before=1260 + RATIONALE,
+        content_after=1260 + RATIONALE - 200 - 500,  # the head not in it
     )
     assert (lesson.outcome, lesson.summarised, lesson.summaries) == ("committed", 400, 200)
     assert lesson.tokens == 1260 - 200 + RATIONALE + TRACE
@@ -497,7 +499,7 @@ def test_a_checkpoint_is_full_every_kth_time_or_on_ambiguity(scripted: Make) -> 
     assert trace_sizes(checkpoint_every=3) == [0, 0, TRACE] * 3
     # an exact counter is never in doubt; another is after more than two spans
     assert trace_sizes(checkpoint_every=100, ambiguity_limit=2) == [0] * 9
-    doubtful = trace_sizes(checkpoint_every=100, ambiguity_limit=2, counter_ratio=0.7)
+    doubtful = trace_sizes(checkpoint_every=100, ambiguity_limit=2, counter=CounterTerms(ratio=0.7))
     assert doubtful == [0, 0, 0, TRACE] * 2 + [0]
 
 

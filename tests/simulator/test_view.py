@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from policies import load_policy
 from scenarios import load_scenario
 from simulator.context import Context
-from simulator.contracts import CheckPoint, Policy
+from simulator.contracts import CheckPoint, CounterTerms, Policy, Terms, Turn
+from simulator.counting import Sizes
+from simulator.provider import ProviderSpec
 from simulator.setting import Setting
 from simulator.simulation import Run, simulate
 from simulator.spans import Kind, Span
@@ -103,14 +105,16 @@ def test_sizes_that_a_coarse_counter_cannot_tell_apart_give_the_same_view(
 ) -> None:
     even = [span._replace(tokens=4 * span.tokens) for span in listed]
     other = [span._replace(tokens=span.tokens + one) for span, one in zip(even, more, strict=False)]
-    assert look(context_of(other), GAUGE, 0.25) == look(context_of(even), GAUGE, 0.25)
+    coarse = Sizes(CounterTerms(ratio=0.25))
+    assert look(context_of(other), GAUGE, coarse) == look(context_of(even), GAUGE, coarse)
 
 
 @pytest.mark.unit
 def test_a_view_holds_the_policys_count_in_context_order_and_leaves_out_what_is_unseen() -> None:
     context = context_of([Span(0, Kind.USER, 1000), Span(1, Kind.TOOL_RESULT, 30, subgoal=1)])
     context.append(Span(-1, Kind.RATIONALE, 9))
-    view = look(context, GAUGE, 0.72, unseen=[-1], judgement=[1.0, 2.0, 3.0])
+    sizes = Sizes(CounterTerms(ratio=0.72))
+    view = look(context, GAUGE, sizes, unseen=[-1], judgement=[1.0, 2.0, 3.0])
     assert [(item.id, item.tokens, item.judgement) for item in view.items] == [(0, 720, 1.0), (1, 22, 2.0)]
     assert [(item.marked, item.closed, item.dead) for item in view.items] == [
         (True, False, False),
@@ -250,10 +254,8 @@ def test_decisions_do_not_move_with_what_binds(name: str) -> None:
 def test_the_gauge_of_a_check_is_what_stands_in_the_window(
     listed: type, scripted: Callable[..., Policy], constant: Callable[..., tuple]
 ) -> None:
-    from simulator.contracts import Terms
-
     points = frozenset({CheckPoint.TURN_START, CheckPoint.AFTER_RESULT, CheckPoint.TURN_END})
-    policy = scripted(terms=Terms(check_points=points, counter_ratio=0.5), check_by=False)
+    policy = scripted(terms=Terms(check_points=points, counter=CounterTerms(ratio=0.5)), check_by=False)
     workload = listed(constant(2, 100, reply=40, dies=True))
     simulate(Setting("gauge", 5_000, workload, head=60, output_reserve=7), policy)
     seen = [
@@ -270,3 +272,33 @@ def test_the_gauge_of_a_check_is_what_stands_in_the_window(
     ]
     assert {(gauge.window, gauge.output_reserve) for gauge in policy.gauges} == {(5_000, 7)}
     assert [gauge.by_kind[Kind.TOOL_RESULT] for gauge in policy.gauges] == [0, 50, 50, 50, 100, 100]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("head", [0, 60])
+def test_a_gauge_counts_messages_without_the_head_and_the_time_since_the_last_request(
+    listed: type, scripted: Callable[..., Policy], constant: Callable[..., tuple], head: int
+) -> None:
+    points = frozenset({CheckPoint.TURN_START, CheckPoint.BEFORE_REQUEST})
+    policy = scripted(terms=Terms(check_points=points), check_by=False)
+    second = ProviderSpec(overhead_seconds=1.0, prefill_tokens_per_second=1e12, decode_tokens_per_second=1e12)
+    workload = listed(constant(2, 100, reply=40, seconds=7.0))
+    simulate(Setting("gauge", 5_000, workload, head=head, provider=second), policy)
+    seen = [(gauge.messages, round(gauge.time_s, 3), round(gauge.idle_seconds, 3)) for gauge in policy.gauges]
+    assert seen == [(0, 0, 0), (1, 7, 7), (2, 8, 0), (3, 15, 7)]
+
+
+@pytest.mark.unit
+def test_a_gauge_by_class_is_the_share_of_what_the_whole_is_estimated_at(
+    listed: type, scripted: Callable[..., Policy]
+) -> None:
+    """Totals by kind are scaled alike: their sum is that of the estimate of all spans."""
+    spans = (
+        Span(0, Kind.USER, 1_000, content_class="cjk"),
+        Span(1, Kind.TOOL_RESULT, 3_000, content_class="code"),
+    )
+    terms = Terms(counter=CounterTerms(ratios=(("cjk", 0.3), ("code", 0.9))))
+    policy = scripted(terms=terms, check_by=False)
+    simulate(Setting("gauge", 9_000, listed((Turn(),), spans)), policy)
+    (gauge,) = policy.gauges
+    assert gauge.tokens == sum(gauge.by_kind.values()) == 300 + 2_700

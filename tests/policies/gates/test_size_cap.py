@@ -39,3 +39,24 @@ def test_only_its_own_count_matters(believed: int, freed: int, cost: int, touche
         Proposal(freed, cost, cost, unattributed=cost, touched_own_substrate=touched, believed_freed=believed)
     )
     assert verdict.accepted == (believed > 0)
+
+
+@pytest.mark.unit
+def test_a_mixed_scope_passes_what_has_grown_by_less_than_the_head() -> None:
+    """Before has system and tools in it and after has not: gemini-cli's two sides."""
+    head, content, after = 200, 700, 800
+    grown = Proposal(
+        content - after, 0, 0, believed_freed=content - after, before=head + content, content_after=after
+    )
+    assert SizeCapGate("mixed").judge(grown).accepted
+    assert not SizeCapGate().judge(grown).accepted
+    inflated = grown._replace(believed_freed=-201, content_after=901)
+    assert not SizeCapGate("mixed", equal_passes=True).judge(inflated).accepted
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("scope", ["same", "mixed"])
+def test_equal_sizes_pass_where_that_is_said(scope: str) -> None:
+    equal = Proposal(0, 0, 0, believed_freed=0, before=900, content_after=900)
+    assert SizeCapGate(scope, equal_passes=True).judge(equal).accepted  # type: ignore[arg-type]
+    assert not SizeCapGate(scope).judge(equal).accepted  # type: ignore[arg-type]

@@ -72,7 +72,8 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
         (b"hello world\n", "line 1: is not JSON"),
         (
             b"{}\n",
-            "the log's format is not known; expected a log in one of the formats claude_code, tau_bench",
+            "the log's format is not known; expected a log in one of the formats claude_code, "
+            "openhands, pi, tau_bench",
         ),
         (b"[1, 2]", "the log's format is not known"),
         (b'{"type":"user","message":{"con', "the file ends inside its first record"),

@@ -1,0 +1,81 @@
+"""The clairvoyant: a bound that knows when each span is used for the last time, and when the run ends.
+
+It evicts, without asking any model, exactly what nothing will lean on again; and does it when the rent of
+that has reached what the broken cache costs, or where the next request would not fit. So it breaks no
+reference and pays for no summary. What it does not know is the cheapest moment of all: it is a bound on
+what goes wrong and on tokens, and near one on dollars.
+"""
+
+from __future__ import annotations
+
+from policies.gates.payback import rebuild
+from simulator.contracts import Brief, CheckPoint, Lesson, MeasurementPlan, Policy, Terms
+from simulator.plan import Evict, RewritePlan
+from simulator.spans import FIXED, Kind
+from simulator.view import Gauge, Item, View
+
+KEPT = FIXED | {Kind.INSTRUCTION}
+"""What stays: the head and tombstones, and instructions, whose use no reference tells."""
+
+
+class ClairvoyantPolicy(Policy):
+    """Evicts what is never used again.
+
+    Parameters
+    ----------
+    headroom : float
+        Share of the window that is kept free.
+    """
+
+    def __init__(self, headroom: float = 0.1) -> None:
+        self.name = "clairvoyant"
+        self.terms = Terms(
+            check_points=frozenset({CheckPoint.BEFORE_REQUEST, CheckPoint.OVERFLOW}),
+            deliberates=False,
+            measurement=MeasurementPlan.NONE,
+            clairvoyant=True,
+        )
+        self._headroom = headroom
+        self.begin(Brief(window=1))
+
+    def begin(self, brief: Brief) -> None:
+        """Forget the last run."""
+        self._prices = brief.prices
+        self._floor = 0
+        self._rent = 0.0
+
+    def check(self, gauge: Gauge) -> bool:
+        """Sum the rent of what came since the last rewrite; what of it is useless is seen only then."""
+        if gauge.point is CheckPoint.OVERFLOW:
+            return True
+        grown = max(0, gauge.tokens - self._floor)
+        self._rent += grown * (self._prices.cache_read or self._prices.input)
+        full = gauge.tokens + gauge.output_reserve > (1 - self._headroom) * gauge.window
+        warm = gauge.idle_seconds <= self._prices.cache_seconds
+        return full or self._rent > rebuild(gauge.tokens, self._prices, warm=warm)
+
+    def propose(self, view: View) -> RewritePlan:
+        """Evict what nothing will lean on."""
+        gauge = view.gauge
+        over = _whole([item for item in view.items if _is_over(item, gauge.turn)], view)
+        saved = sum(item.tokens for item in over)
+        refusal = "" if over else "everything is still used"
+        return RewritePlan(tuple(Evict(item.id) for item in over), saved, refusal=refusal)
+
+    def learn(self, lesson: Lesson) -> bool:
+        """Begin a new lease."""
+        self._floor, self._rent = lesson.tokens, 0.0
+        return False
+
+
+def _is_over(item: Item, turn: int) -> bool:
+    """Whether a span that this turn's request need not read is used no more."""
+    last = item.born if item.last_use is None else item.last_use
+    return item.kind not in KEPT and not item.marked and item.born < turn and last < turn
+
+
+def _whole(over: list[Item], view: View) -> list[Item]:
+    """Return what is over of requests that are over as a whole: calls and results go together."""
+    ids = {item.id for item in over}
+    torn = {item.pair for item in view.items if item.pair is not None and item.id not in ids}
+    return [item for item in over if item.pair is None or item.pair not in torn]

@@ -1,0 +1,274 @@
+"""The policies that people ship: each file's figures are those of its system, and each lives.
+
+The figures are typed here from the comparison table of the policy zoo. What has no default in the real
+system is our choice and is not held to anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from policies import ComposedPolicy, load_policy, policy_names
+from policies.checker import check_policy
+from policies.loader import read_policy
+from policies.openhands import OpenHandsCondenser, legal_cuts
+from policies.staged import Escalating, Layered
+from scenarios import load_scenario
+from simulator.context import Context
+from simulator.contracts import Brief, CheckPoint
+from simulator.plan import Fold
+from simulator.simulation import simulate
+from simulator.spans import Kind, Span
+from simulator.view import Gauge, look
+
+ZOO = [name for name in policy_names() if read_policy(name).data.get("group") == "zoo"]
+
+AT_LEAST = {
+    "anthropic-clear-tool-uses", "anthropic-server-compaction", "claude-code-auto", "codex-local",
+    "gemini-cli-compress", "gemini-cli-mask", "adk-token-threshold", "openhands-condenser", "openhands-mask",
+    "swe-agent-last-n", "swe-agent-last-n-polling", "summarize-every-n", "hybrid-mask-summary",
+    "langchain-summarize", "langchain-clear-tool-uses", "langchain-trim", "letta-sliding-window",
+    "cline-agentic", "cline-basic", "roo-condense", "roo-condense-size-check", "goose", "opencode-prune",
+    "opencode-compact", "aider", "pi", "strands-summarizing", "strands-sliding-window", "deepagents",
+}  # fmt: skip
+
+FIGURES: dict[str, dict[str, object]] = {
+    "anthropic-clear-tool-uses": {
+        "trigger.tokens": 100_001, "keeping.results": 3, "replacement.kind": "mask",
+        "counter.kind": "estimate",
+    },
+    "anthropic-server-compaction": {
+        "trigger.tokens": 150_000, "keeping.last": 0, "replacement.group_by": "all",
+        "request.shares_prefix": True,
+    },
+    "claude-code-auto": {
+        "trigger.reserve": 33_000, "reinjection.results": 5, "reinjection.result_tokens": 5_000,
+        "reinjection.standing_tokens": 25_000, "reinjection.standing_item_tokens": 5_000,
+        "guard.thrash_turns": 3, "guard.halt_after": 3, "request.shares_prefix": True,
+    },
+    "codex-local": {
+        "trigger.fraction": 0.9, "keeping.user_tokens": 20_000, "replacement.position": "last",
+        "counter.kind": "usage", "counter.tail": True, "request.on_failure": "raise",
+    },
+    "gemini-cli-truncate": {
+        "trigger.fraction": 0.5, "keeping.result_tokens": 50_000, "replacement.clip_tokens": 40_000 // 4,
+    },
+    "gemini-cli-snapshot": {
+        "trigger.fraction": 0.5, "keeping.share": 0.3, "keeping.cut": "user", "request.calls": 2,
+        "request.overhead_tokens": 980, "guard.latch_after": 1, "request.shares_prefix": False,
+    },
+    "gemini-cli-mask": {
+        "keeping.result_tokens": 50_000, "keeping.requests": 1, "gates.reclaim": 30_000,
+        "selector.only_savings": True,
+    },
+    "adk-token-threshold": {
+        "request.overhead_tokens": 200, "request.item_tokens": 2_000 // 4, "request.on_failure": "leave",
+        "gates.prediction": True,
+    },
+    "openhands-mask": {"keeping.last": 100, "replacement.kind": "mask"},
+    "swe-agent-last-n": {"keeping.results": 5, "keeping.polling": 1},
+    "swe-agent-last-n-polling": {"keeping.results": 5},
+    "trap-mask": {"keeping.results": 10, "keeping.polling": 1},
+    "summarize-every-n": {"trigger.turns": 21, "trigger.first_turns": 21 + 10, "keeping.requests": 10},
+    "hybrid-summary-stage": {"trigger.turns": 43, "trigger.first_turns": 43 + 10, "keeping.requests": 10},
+    "langchain-summarize": {
+        "keeping.last": 20, "keeping.cut": "not_result", "keeping.cut_moves": "back",
+        "request.coverage_tokens": 4_000, "request.overhead_tokens": 680, "request.ladder": (0.5,),
+        "request.on_failure": "raise", "retries": 3 - 1,
+    },
+    "langchain-clear-tool-uses": {"trigger.tokens": 100_001, "keeping.results": 3, "trigger.latches": True},
+    "langchain-trim": {"replacement.kind": "evict", "keeping.pairs": "ignore"},
+    "letta-sliding": {
+        "trigger.fraction": 0.9, "keeping.oldest_share": 0.4, "keeping.oldest_step": 0.1,
+        "keeping.share": 0.7, "keeping.share_of": "window", "keeping.cut": "assistant",
+        "replacement.cap": 50_000 // 4, "gates.result_target": 0.9,
+    },
+    "cline-summary": {
+        "trigger.fraction": 0.9 * 0.9, "keeping.tokens": 20_000, "keeping.users": 1, "replacement.cap": 4_096,
+        "request.item_tokens": 2_000 // 4,
+    },
+    "cline-basic": {"trigger.low_watermark": 0.7 * 0.81, "keeping.pairs": "whole"},
+    "roo-summary": {
+        "trigger.fraction": 0.859, "request.overhead_tokens": 1_580,
+        "reinjection.standing_tokens": 50_000 // 4, "keeping.last": 0,
+    },
+    "roo-truncate": {"keeping.first": 1, "keeping.oldest_share": 0.5, "replacement.kind": "evict"},
+    "goose": {"trigger.fraction": 0.8, "keeping.users": 1, "request.ladder": (0.9, 0.8, 0.5)},
+    "opencode-prune": {
+        "keeping.result_tokens": 40_000, "keeping.turns": 2, "gates.reclaim": 20_001,
+    },
+    "opencode-compact": {
+        "trigger.reserve": 32_000, "keeping.tokens": 8_000, "request.item_tokens": 2_000 // 4,
+        "request.shares_prefix": False, "request.on_failure": "raise",
+    },
+    "aider": {
+        "trigger.fraction": 1 / 16, "trigger.tokens": 8_193, "keeping.tokens": 8_192 // 2,
+        "keeping.share": 1 / 32, "request.overhead_tokens": 215, "background": True,
+    },
+    "pi": {
+        "trigger.reserve": 16_384, "keeping.tokens": 20_000, "keeping.rounds": "up",
+        "replacement.cap": int(0.8 * 16_384), "request.overhead_tokens": 220, "request.on_failure": "raise",
+    },
+    "strands-summarizing": {
+        "keeping.oldest_share": 0.3, "keeping.last": 10, "keeping.cut_moves": "forward",
+        "request.overhead_tokens": 230, "request.on_failure": "raise",
+    },
+    "strands-sliding-window": {"trigger.messages": 41, "keeping.last": 40, "replacement.kind": "evict"},
+    "deepagents-clip": {"replacement.clip_over": 2_000 // 4, "keeping.share": 0.10},
+    "deepagents-summary": {"trigger.fraction": 0.85, "keeping.share": 0.10, "keeping.share_of": "window"},
+}  # fmt: skip
+"""What the table says, by the part that says it here. Characters are of four to a token."""
+
+
+def figures(policy: ComposedPolicy) -> Mapping[str, object]:
+    """Return every figure of a policy's parts and terms by the names used above."""
+    parts, terms = policy.parts, policy.terms
+    told: dict[str, object] = {"retries": terms.retries, "background": terms.background is not None}
+    for name, part in (
+        ("trigger", parts.trigger), ("selector", parts.selector), ("keeping", parts.selector.keeping),
+        ("replacement", parts.replacement), ("guard", parts.guard), ("counter", terms.counter),
+        ("request", terms.request), ("reinjection", terms.reinjection),
+    ):  # fmt: skip
+        told |= {f"{name}.{key}": getattr(part, key) for key in type(part).__dataclass_fields__}
+    for gate in parts.gates:
+        least = vars(gate).get("_tokens") or vars(gate).get("_share") or True
+        told[f"gates.{gate.name}"] = least
+    return told
+
+
+@pytest.mark.documented
+def test_the_zoo_has_them_all() -> None:
+    assert set(ZOO) >= AT_LEAST
+
+
+@pytest.mark.documented
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_file_has_the_figures_of_its_system(name: str) -> None:
+    policy = load_policy(name)
+    assert isinstance(policy, ComposedPolicy)
+    told = figures(policy)
+    for key, figure in FIGURES[name].items():
+        assert told[key] == (pytest.approx(figure) if isinstance(figure, float) else figure), key
+
+
+@pytest.mark.documented
+@pytest.mark.parametrize("name", ZOO)
+def test_a_file_says_where_it_is_from_and_what_its_system_asks(name: str) -> None:
+    data = read_policy(name).data
+    assert str(data["source"]).startswith("policy zoo ")
+    assert data["version"]
+    assert data["prefix"] in ("shared", "fresh", "none")
+    assert data["gate_class"] or name == "claude-code-auto"  # whose gate is not published
+    policy = load_policy(name)
+    assert not policy.terms.deliberates
+    assert policy.terms.measurement.value == "none"
+
+
+@pytest.mark.documented
+@pytest.mark.parametrize("name", ZOO)
+def test_what_a_file_says_of_its_prefix_is_what_its_request_does(name: str) -> None:
+    policy = load_policy(name)
+    leads = policy.lead if isinstance(policy, Escalating | Layered) else policy
+    asks = not isinstance(leads, ComposedPolicy) or leads.parts.replacement.kind == "summary"
+    said = read_policy(name).data["prefix"]
+    assert (said != "none") == asks
+    assert (said == "shared") == (asks and policy.terms.request.shares_prefix)
+
+
+GATE_OF = {"G1": "reclaim", "G2": "size_cap", "G3": "result_target", "G4": "prediction"}
+
+
+@pytest.mark.documented
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_gate_of_a_class_stands_in_a_file_of_that_class_alone(name: str) -> None:
+    data = read_policy(name).data
+    gates = dict(data.get("gates", {})).get("order", [])
+    others = [gate for of_class, gate in GATE_OF.items() if of_class != data["gate_class"]]
+    assert not set(gates) & set(others) or name == "cline-basic"  # its target is smallness
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("scenario", ["rewrite-budget-spiral", "constant-arrivals"])
+@pytest.mark.parametrize("name", ZOO)
+def test_it_lives_where_the_records_live(name: str, scenario: str) -> None:
+    run = simulate(load_scenario(scenario).setting(), load_policy(name), seed=11)
+    assert run.outcome in ("horizon", "complete", "overflow", "halted")
+    assert run.summary["turns"] > 0
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("name", ZOO)
+def test_a_provider_that_requires_pairs_refuses_none_of_them(name: str) -> None:
+    run = simulate(load_scenario("zoo-coding-agent").setting(), load_policy(name), seed=11)
+    assert run.outcome != "dead"
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("name", ["strands-summarizing", "letta-sliding-window", "gemini-cli-compress"])
+def test_the_odd_ones_conform(name: str) -> None:
+    assert [check for check in check_policy(name) if not check.passed] == []
+
+
+# --------------------------------------------------------------------------- the condenser's own rules
+
+
+def events(said: str) -> Context:
+    """Return a context of one span a letter: user, answer, thinking, call, result."""
+    kinds = {
+        "u": Kind.USER,
+        "a": Kind.ASSISTANT,
+        "t": Kind.THINKING,
+        "c": Kind.TOOL_CALL,
+        "r": Kind.TOOL_RESULT,
+    }
+    context = Context()
+    turn = pair = 1
+    for place, letter in enumerate(said):
+        turn += letter in "ur" and place > 0
+        pair = turn if letter == "c" else pair
+        context.append(Span(place, kinds[letter], 10, turn, pair=pair if letter in "tcr" else None))
+    return context
+
+
+def gauge_of(context: Context, point: CheckPoint = CheckPoint.BEFORE_REQUEST) -> Gauge:
+    return Gauge(point, 9, context.tokens, 10**6, 0, 1, 0, context.by_kind, len(context))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("said", "cuts"),
+    [
+        ("uau", [0, 1, 2, 3]),
+        ("ucrcr", [0, 1, 3, 5]),  # not between a call and its result
+        ("uaccrr", [0, 1, 6]),  # nor within an answer
+        ("utcrcra", [0, 1, 6, 7]),  # nor within a loop that a signed block has opened
+    ],
+)
+def test_events_are_cut_where_nothing_is_torn(said: str, cuts: list[int]) -> None:
+    context = events(said)
+    assert legal_cuts(look(context, gauge_of(context)).items) == cuts
+
+
+@pytest.mark.unit
+def test_above_its_size_it_folds_to_half_and_keeps_the_first_events() -> None:
+    condenser = load_policy("openhands-condenser")
+    assert isinstance(condenser, OpenHandsCondenser)
+    condenser.begin(Brief(10**6))
+    assert not condenser.check(gauge_of(events("u" * 80)))
+    context = events("u" * 81)
+    assert condenser.check(gauge_of(context))
+    plan = condenser.propose(look(context, gauge_of(context)))
+    assert plan.operations == (Fold(tuple(range(4, 81 - (80 // 2 - 4 - 1)))),)
+
+
+@pytest.mark.unit
+def test_softly_it_goes_on_where_nothing_is_to_be_taken_and_pressed_it_takes_all() -> None:
+    condenser = OpenHandsCondenser(max_size=20, keep_first=2)
+    context = events("ut" + "cr" * 12)  # one signed loop: no legal cut but its ends
+    assert condenser.check(gauge_of(context))
+    assert condenser.propose(look(context, gauge_of(context))).refusal
+    pressed = gauge_of(context, CheckPoint.OVERFLOW)
+    assert condenser.check(pressed)
+    assert condenser.propose(look(context, pressed)).operations == (Fold(tuple(range(26))),)
