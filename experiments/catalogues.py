@@ -64,7 +64,7 @@ OF_ALL = ("summary", "source")
 OF_POLICIES = ("group", "gate_class", "prefix")
 """Keys that the listing tells, of every file and of a policy's."""
 
-GROUPS = ("records", "comparators", "bounds", "zoo", "conserving", "own", "")
+GROUPS = ("records", "comparators", "bounds", "zoo", "stages", "conserving", "own", "")
 """Groups of policies, in the order in which they are listed."""
 
 

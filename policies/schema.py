@@ -120,7 +120,7 @@ class PolicyFile(Table):
     summary: str = ""
     source: str = ""
     version: str = ""
-    group: Literal["records", "comparators", "zoo", "bounds", "conserving", "own"] = "own"
+    group: Literal["records", "comparators", "zoo", "stages", "bounds", "conserving", "own"] = "own"
     gate_class: Literal["", "G0", "G1", "G2", "G3", "G4", "G5"] = ""
     prefix: Literal["", "shared", "fresh", "none"] = ""
     needs: tuple[Need, ...] = ()

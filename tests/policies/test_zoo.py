@@ -23,7 +23,7 @@ from simulator.simulation import simulate
 from simulator.spans import Kind, Span
 from simulator.view import Gauge, look
 
-ZOO = [name for name in policy_names() if read_policy(name).data.get("group") == "zoo"]
+ZOO = [name for name in policy_names() if read_policy(name).data.get("group") in ("zoo", "stages")]
 
 AT_LEAST = {
     "anthropic-clear-tool-uses", "anthropic-server-compaction", "claude-code-auto", "codex-local",
