@@ -6,8 +6,8 @@ UV ?= uv
 
 # The studies whose pictures stand in docs/findings.md, and those of which only tables do.
 FINDINGS = gate-off gate-ablation tag-recall-constraint tombstone-placement escalation-storm reference-density \
-	coherence-cost accretion guard-tuning epoch-and-cap false-floor
-FINDINGS_TABLES = tag-recall-closed tag-recall-needed gridlock decay-factors policy-variants
+	coherence-cost accretion guard-tuning epoch-and-cap false-floor policy-zoo
+FINDINGS_TABLES = tag-recall-closed tag-recall-needed gridlock decay-factors policy-variants conserving
 
 .PHONY: help format format-check lint types layers test docs tables validation findings bench lock
 
