@@ -34,6 +34,7 @@ class Finding:
     n : runs behind it.
     passed : whether it holds.
     random : whether chance can make it fail.
+    must_fail : whether it holds where the figure is missed.
     holds_in_box : share of a +/-20% parameter box in which it was measured to hold.
     """
 
@@ -51,6 +52,12 @@ class Finding:
     random: bool
     note: str = ""
     holds_in_box: float | None = None
+    must_fail: bool = False
+
+    @property
+    def owns_up(self) -> bool:
+        """Whether it says of a figure that others measured that it is missed, and so it is."""
+        return self.passed and self.must_fail and self.kind == "external"
 
 
 def judge(
@@ -97,6 +104,7 @@ def judge(
         random=expectation.over != "every",
         note="; ".join(filter(None, notes)),
         holds_in_box=expectation.holds_in_box,
+        must_fail=expectation.must_fail,
     )
 
 

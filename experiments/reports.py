@@ -108,7 +108,13 @@ def findings_table(findings: Sequence[Finding], output: Path) -> str:
     kinds = Counter(finding.kind for finding in findings)
     chance = [finding for finding in findings if finding.random]
     counted = ", ".join(f"{kinds[kind]} {kind}" for kind in ("fitted", "implied", "external"))
-    parts.append(f"\n{passed} of {len(findings)} expectations hold: {counted}.\n")
+    missed = sum(finding.owns_up for finding in findings)
+    owned = (
+        ""
+        if not missed
+        else f"; {missed} of them say{'s' * (missed == 1)} that a documented figure is missed"
+    )
+    parts.append(f"\n{passed} of {len(findings)} expectations hold: {counted}{owned}.\n")
     if chance:
         rate = family_false_alarm_rate(len(chance), 1 - LEVEL)
         parts.append(

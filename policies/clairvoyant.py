@@ -1,9 +1,9 @@
-"""The clairvoyant: a bound that knows when each span is used for the last time, and when the run ends.
+"""The clairvoyant: a bound on what goes wrong, since it knows when each span is used for the last time.
 
-It evicts, without asking any model, exactly what nothing will lean on again; and does it when the rent of
-that has reached what the broken cache costs, or where the next request would not fit. So it breaks no
-reference and pays for no summary. What it does not know is the cheapest moment of all: it is a bound on
-what goes wrong and on tokens, and near one on dollars.
+It evicts, without asking any model, what nothing will lean on again, and nothing else; and does it when the
+rent of that has reached what the broken cache costs, or where the next request would not fit. So it breaks
+no reference and pays for no summary. It does not know when the run ends, nor the cheapest moment of all:
+on dollars it is no bound, and one that forgets what is still used may be cheaper.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class ClairvoyantPolicy(Policy):
         if gauge.point is CheckPoint.OVERFLOW:
             return True
         grown = max(0, gauge.tokens - self._floor)
-        self._rent += grown * (self._prices.cache_read or self._prices.input)
-        full = gauge.tokens + gauge.output_reserve > (1 - self._headroom) * gauge.window
         warm = gauge.idle_seconds <= self._prices.cache_seconds
+        self._rent += grown * (self._prices.cache_read if warm else self._prices.cache_write)
+        full = gauge.tokens + gauge.output_reserve > (1 - self._headroom) * gauge.window
         return full or self._rent > rebuild(gauge.tokens, self._prices, warm=warm)
 
     def propose(self, view: View) -> RewritePlan:

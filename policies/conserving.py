@@ -1,11 +1,11 @@
 """The conserving family: a rewrite happens when it pays, or when there is no room to wait, and never else.
 
-What no system of the zoo has, in one policy: the rent of what could be freed, summed call by call, against
-the whole price of a rewrite (its requests, retries and the cache that it breaks); a low watermark in turns
-of growth; room kept for the rewrite itself and for the largest arrival seen; pins and pairs by identity;
-and a least progress a pass. A rent that has grown to the price is when to buy, whenever a run may end:
-such a policy never pays twice what one pays that knows the end (ski rental), and with steady growth it
-meets the optimal threshold (`optimal_threshold`).
+What no system of the zoo has, in one policy: the rent of what a rewrite would spare, summed call by call at
+what each call really pays, against the whole price of that rewrite (its requests, its tries and the cache
+that it breaks); a low watermark in turns of growth; room for the rewrite itself and for the largest arrival
+seen; pins and pairs by identity; and a least progress a pass. To buy when the rent has reached the price is
+the rule of ski rental: where the price is the cache alone (masking, a warm cache), it pays at most twice what
+one pays that knows the end; with steady growth its passes settle at `optimal_threshold`.
 """
 
 from __future__ import annotations
@@ -131,10 +131,11 @@ class ConservingPolicy(Policy):
                 overhead_tokens=overhead_tokens, shares_prefix=True, reads_all=True, ladder=(0.5,)
             ),
         )
+        self._payback = PaybackGate(as_many_again, headroom_turns)
         self.gates: tuple[Gate, ...] = (
             EvidenceGate(red_flag=False),
             ConservationGate(),
-            PaybackGate(as_many_again, headroom_turns),
+            self._payback,
             ProgressGate(least_progress),
         )
         self.begin(Brief(window=1))
@@ -162,12 +163,13 @@ class ConservingPolicy(Policy):
         floor = gauge.by_kind[Kind.HEAD] + keep if self._floor is None else self._floor
         freeable = max(0, gauge.tokens - floor)
         prices = self._brief.prices
-        self._rent += freeable * (prices.cache_read or prices.input)
+        warm = gauge.idle_seconds <= prices.cache_seconds
         work = self._work(gauge, freeable, keep)
+        self._rent += max(0, work.saved) * (prices.cache_read if warm else prices.cache_write)
         if work.saved < self._least_progress * gauge.window or gauge.tokens < self._wait_until:
             return False
-        warm = gauge.idle_seconds <= prices.cache_seconds
-        return self._rent >= cost(work, prices, warm=warm) or self._is_short_of_room(gauge)
+        price = cost(work, prices, warm=warm, tries=self._payback.tries)
+        return self._rent >= price or self._is_short_of_room(gauge)
 
     def propose(self, view: View) -> RewritePlan:
         """Replace all that nothing pins, from the oldest on; where that is not enough, keep less."""
@@ -194,7 +196,7 @@ class ConservingPolicy(Policy):
         return verdict
 
     def learn(self, lesson: Lesson) -> bool:
-        """Begin a new lease after a commit; after a refusal wait for as much growth as progress takes."""
+        """Begin a new lease after a commit; after a refusal wait for one more step of growth."""
         for gate in self.gates:
             gate.learn(lesson)
         if lesson.summarised:
@@ -275,9 +277,7 @@ class ConservingPolicy(Policy):
         operations: list[Operation] = []
         if not summarises:
             going = [
-                item
-                for item in movable
-                if item.kind in (Kind.TOOL_RESULT, Kind.SUMMARY) and item.tokens > PLACEHOLDER_TOKENS
+                item for item in movable if item.kind is Kind.TOOL_RESULT and item.tokens > PLACEHOLDER_TOKENS
             ]
             operations = [Mask(item.id, PLACEHOLDER_TOKENS) for item in going]
             saving = sum(item.tokens - PLACEHOLDER_TOKENS for item in going)

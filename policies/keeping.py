@@ -16,6 +16,7 @@ from simulator.spans import Kind
 from simulator.view import Item, View
 
 Cut = Literal["any", "user", "assistant", "answered", "not_result", "paired", "balanced"]
+ShareOf = Literal["content", "window", "usable"]
 CutElse = Literal["all", "nothing", "back", "assistant", "answered", "not_result"]
 
 WRITTEN = frozenset({Kind.THINKING, Kind.ASSISTANT, Kind.TOOL_CALL})
@@ -36,8 +37,8 @@ class Keeping:
     ----------
     first, last : messages at the start and at the end that stay.
     tokens : newest messages that hold together no more than so many believed tokens.
-    share, share_of : the same as a share of the `content`, which is all but the head, or of the
-        `window`; where both are set both hold.
+    share, share_of : the same as a share of the `content`, which is all but the head, of the `window`,
+        or of what of it is `usable`, the output reserve not in it; where both are set both hold.
     rounds : the message in which such a budget ends goes (`down`) or stays (`up`).
     counts_head : the fixed head is in that budget.
     turns : newest user turns; where there are fewer, all stays.
@@ -63,7 +64,7 @@ class Keeping:
     last: int = 0
     tokens: int | None = None
     share: float | None = None
-    share_of: Literal["content", "window"] = "content"
+    share_of: ShareOf = "content"
     rounds: Literal["down", "up"] = "down"
     counts_head: bool = False
     turns: int = 0
@@ -125,9 +126,10 @@ class Keeping:
         head = sum(item.tokens for item in view.items if item.kind is Kind.HEAD)
         budgets = [] if self.tokens is None else [self.tokens]
         if self.share is not None:
-            of_content = self.share_of == "content"
-            whole = sum(item.tokens for item in view.items) - head if of_content else view.gauge.window
-            budgets.append(share_of(self.share, whole))
+            window, reserve = view.gauge.window, view.gauge.output_reserve
+            content = sum(item.tokens for item in view.items) - head
+            wholes = {"content": content, "window": window, "usable": window - reserve}
+            budgets.append(share_of(self.share, wholes[self.share_of]))
         if not budgets:
             return None
         return min(budgets) - (head if self.counts_head else 0)
@@ -193,6 +195,15 @@ def newest_within(items: Iterable[Item], tokens: int) -> list[Item]:
 def whole_requests(items: Iterable[Item], free: Collection[Item]) -> list[Item]:
     """Return of the items that may go those whose whole request may go, or that belong to none.
 
+    Parameters
+    ----------
+    items : iterable of Item
+        All that the policy sees, or as much of it as may tear a request.
+    free : collection of Item
+        Those of them that may go; what is returned keeps their order.
+
+    Notes
+    -----
     A call whose results are not all to be seen is open: it waits for them, or they stand in another
     form, and what is left of it stays.
     """

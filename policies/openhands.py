@@ -43,7 +43,8 @@ class OpenHandsCondenser(Policy):
     overhead_tokens : int
         The summariser's own prompt.
     resets : int
-        Tries to summarise, each shown `scaling` of what the last one was.
+        Tries to summarise, each shown `scaling` of what the last one was. The real one makes them where
+        it is pressed, and softly a single one; here the engine is told once for a run, so always.
     scaling : float
         Above 0 and below 1.
     ratio : float

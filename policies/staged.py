@@ -7,7 +7,7 @@ says when to act and what the engine is told; the others only propose and judge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from policies.composed import NOTHING, ComposedPolicy
@@ -37,7 +37,9 @@ class Staged(Policy):
             raise InputError(f"{len(self.stages)} stages", where=type(self).__name__, expected="2 or more")
         self.lead = self.stages[lead]
         points = frozenset(point for stage in self.stages for point in stage.terms.check_points)
-        self.terms = replace(self.lead.terms, check_points=points)
+        records = (stage.terms.tombstones for stage in (self.lead, *self.stages))
+        tombstones = next((record for record in records if record is not None), None)
+        self.terms = replace(self.lead.terms, check_points=points, tombstones=tombstones)
 
     def begin(self, brief: Brief) -> None:
         """Forget the last run."""
@@ -128,12 +130,13 @@ class Escalating(Staged):
 class Layered(Staged):
     """One plan of all stages: the last one chooses first, the others what it has left alone.
 
-    Each stage takes part where its own trigger fires and its own guard lets it.
+    Each stage takes part where its own trigger fires, its own guard lets it and its own gates refuse
+    nothing before anything is paid for; afterwards the gates of all that take part judge the whole.
 
     Parameters
     ----------
     stages : sequence of str
-        The last one leads: what the engine is told, and the gates, are its own.
+        The last one leads: what the engine is told is its own.
     recounts : bool
         The last one stays out where the others alone bring the count back under its trigger.
 
@@ -160,6 +163,7 @@ class Layered(Staged):
         """Ask each stage whether it takes part; each counts the requests since a rewrite of its own."""
         self._turn = gauge.turn
         self._taking_part = [stage for stage in self.stages if stage.check(self._as_seen(stage, gauge))]
+        self._acting = self._taking_part
         return bool(self._taking_part)
 
     def _as_seen(self, stage: ComposedPolicy, gauge: Gauge) -> Gauge:
@@ -169,33 +173,46 @@ class Layered(Staged):
         return gauge._replace(requests_since_rewrite=gauge.turn - acted_in)
 
     def admit(self, gauge: Gauge) -> Verdict:
-        """Ask the last stage for its cheapest bound, where it takes part."""
-        return self.lead.admit(gauge) if self.lead in self._taking_part else ACCEPTED
+        """Ask each stage for its cheapest bound; those that refuse stay out, and all of them refuse."""
+        verdicts = [stage.admit(gauge) for stage in self._taking_part]
+        paired = zip(self._taking_part, verdicts, strict=True)
+        admitted = [stage for stage, verdict in paired if verdict.accepted]
+        if admitted:
+            self._taking_part = self._acting = admitted
+            return ACCEPTED
+        return verdicts[-1] if verdicts else ACCEPTED
 
     def propose(self, view: View) -> RewritePlan:
-        """Put the plans together, the last stage's first."""
-        others = [stage.propose(view) for stage in self._taking_part if stage is not self.lead]
-        leads = self.lead in self._taking_part and not self._is_enough(view.gauge, others)
-        plans = [self.lead.propose(view), *others] if leads else others
-        self._acting = [stage for stage in self._taking_part if leads or stage is not self.lead]
-        plan = _together(view, plans)
-        if not plan.operations:
-            return plan._replace(refusal=NOTHING)
-        return self.lead.weighed(view, plan) if leads else plan
+        """Put the plans together, the last stage's first; what a stage's own gates refuse is left out."""
+        plans = {stage: stage.propose(view) for stage in self._taking_part if stage is not self.lead}
+        if self.lead in self._taking_part and not self._is_enough(view.gauge, plans.values()):
+            plans = {self.lead: self.lead.propose(view), **plans}
+        accepted = {stage: plan for stage, plan in plans.items() if not plan.refusal}
+        self._acting = list(accepted or plans)
+        plan = _together(view, accepted.values())
+        if plan.operations:
+            return plan
+        return plan._replace(refusal="; ".join(dict.fromkeys(_refusals(plans.values()))) or NOTHING)
 
-    def _is_enough(self, gauge: Gauge, plans: Sequence[RewritePlan]) -> bool:
+    def _is_enough(self, gauge: Gauge, plans: Iterable[RewritePlan]) -> bool:
         """Whether the other stages alone bring the count back under the trigger of the last one."""
         trigger = self.lead.parts.trigger
-        if not self._recounts or trigger is None or not plans:
+        saving = sum(plan.believed_saving for plan in plans if not plan.refusal)
+        if not self._recounts or trigger is None or not saving:
             return False
-        return not trigger.is_over(gauge.tokens - sum(plan.believed_saving for plan in plans), gauge.window)
+        return not trigger.is_over(gauge.tokens - saving, gauge.window, gauge.output_reserve)
 
     def judge(self, proposal: Proposal) -> Verdict:
-        """Ask the last stage."""
-        return self.lead.judge(proposal)
+        """Ask the stages whose plans were taken, the last stage first."""
+        verdict = ACCEPTED
+        for stage in self._acting:
+            verdict = stage.judge(proposal)
+            if not verdict.accepted:
+                break
+        return verdict
 
     def learn(self, lesson: Lesson) -> bool:
-        """Let every stage that took part learn."""
+        """Let every stage learn whose plan was taken; where all of them refused, all of them."""
         calls = False
         for stage in self._acting:
             calls = stage.learn(lesson) or calls
@@ -205,11 +222,12 @@ class Layered(Staged):
         return calls
 
 
-def _together(view: View, plans: Sequence[RewritePlan]) -> RewritePlan:
-    """Return one plan of all operations, a span in the first of them that takes it."""
+def _together(view: View, plans: Iterable[RewritePlan]) -> RewritePlan:
+    """Return one plan of all operations and their tombstones, a span in the first of them that takes it."""
     sizes = {item.id: item.tokens for item in view.items}
     taken: set[int] = set()
     operations: list[Operation] = []
+    tombstones: list[int] = []
     saving = 0
     for plan in plans:
         left = [one for one in plan.operations if taken.isdisjoint(one.sources)]
@@ -217,8 +235,14 @@ def _together(view: View, plans: Sequence[RewritePlan]) -> RewritePlan:
         whole = sum(sizes[identity] for identity in plan.sources())
         saving += round(plan.believed_saving * share / whole) if whole else 0
         operations += left
-        taken.update(identity for one in left for identity in one.sources)
-    return RewritePlan(tuple(operations), saving)
+        mine = {identity for one in left for identity in one.sources}
+        tombstones += [identity for identity in plan.tombstones if identity in mine]
+        taken |= mine
+    return RewritePlan(tuple(operations), saving, tuple(tombstones))
+
+
+def _refusals(plans: Iterable[RewritePlan]) -> Iterator[str]:
+    return (plan.refusal for plan in plans if plan.refusal)
 
 
 def _in_tables(name: str) -> ComposedPolicy:

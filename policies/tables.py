@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from policies.guards import Clock, GuardTerms
-from policies.keeping import Cut, CutElse, Keeping
+from policies.keeping import Cut, CutElse, Keeping, ShareOf
 from policies.selectors import Order, Selector
 from policies.triggers import Trigger
 from simulator.contracts import (
@@ -41,6 +41,7 @@ class TriggerTable(Table):
     messages: AtLeastOne | None = None
     turns: Turns | None = None
     first_turns: Turns | None = None
+    output_most: Tokens = 0
     all: bool = False
     latches: bool = False
     low_watermark: Share | None = None
@@ -73,6 +74,7 @@ class TriggerTable(Table):
             together=self.all,
             target_tokens=self.target_tokens,
             latches=self.latches,
+            output_most=self.output_most,
         )
 
 
@@ -141,7 +143,7 @@ class SelectorTable(Table):
     keep_last: Tokens = 0
     keep_tokens: Tokens | None = None
     keep_share: Share | None = None
-    keep_of: Literal["content", "window"] = "content"
+    keep_of: ShareOf = "content"
     keep_rounds: Literal["down", "up"] = "down"
     keep_counts_head: bool = False
     keep_turns: Turns = 0

@@ -40,6 +40,8 @@ class Trigger:
     together : all limits that are set must be met, not any one of them.
     latches : once it has fired, it fires at every check: what it counts never shrinks.
     target_tokens : believed count that a rewrite aims at, in the place of a share.
+    output_most : the output reserve of the runtime, but no more than so many tokens of it, is taken off
+        the limits by `fraction` and by `reserve`; 0 takes nothing off.
     """
 
     fraction: float | None = None
@@ -54,11 +56,19 @@ class Trigger:
     together: bool = False
     target_tokens: int | None = None
     latches: bool = False
+    output_most: int = 0
     _others: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Note whether any limit but the share is set: most policies have none, and are asked every turn."""
-        others = (self.tokens, self.reserve, self.messages, self.turns, self.first_turns)
+        """Note whether the share of the window is all there is to ask: so it is for most, every turn."""
+        others = (
+            self.tokens,
+            self.reserve,
+            self.messages,
+            self.turns,
+            self.first_turns,
+            self.output_most or None,
+        )
         object.__setattr__(self, "_others", any(limit is not None for limit in others))
 
     def fires(self, gauge: Gauge, level_after_last: int | None, *, first: bool = False) -> bool:
@@ -82,9 +92,9 @@ class Trigger:
             return True
         return gauge.tokens - level_after_last >= threshold(self.regrow, gauge.window)
 
-    def is_over(self, tokens: int, window: int) -> bool:
+    def is_over(self, tokens: int, window: int, output_reserve: int = 0) -> bool:
         """Whether a believed count of so many tokens meets a limit of size; no other limit has a say."""
-        return any(self._sizes(tokens, window))
+        return any(self._sizes(tokens, window, output_reserve))
 
     def target(self, gauge: Gauge) -> int | None:
         """Return the tokens that a rewrite aims at, or None."""
@@ -93,18 +103,21 @@ class Trigger:
         return share_of(self.low_watermark, gauge.window)
 
     def _is_met(self, gauge: Gauge, *, first: bool) -> bool:
+        sizes = self._sizes(gauge.tokens, gauge.window, gauge.output_reserve)
+        counts = self._counts(gauge, first=first)
         if self.together:
-            met = [*self._sizes(gauge.tokens, gauge.window), *self._counts(gauge, first=first)]
+            met = [*sizes, *counts]
             return bool(met) and all(met)
-        return any(self._sizes(gauge.tokens, gauge.window)) or any(self._counts(gauge, first=first))
+        return any(sizes) or any(counts)
 
-    def _sizes(self, tokens: int, window: int) -> Iterator[bool]:
+    def _sizes(self, tokens: int, window: int, output_reserve: int) -> Iterator[bool]:
+        held = min(output_reserve, self.output_most)
         if self.fraction is not None:
-            yield tokens >= threshold(self.fraction, window)
+            yield tokens >= threshold(self.fraction, window) - held
         if self.tokens is not None:
             yield tokens >= self.tokens
         if self.reserve is not None:
-            yield tokens > window - self.reserve
+            yield tokens > window - held - self.reserve
 
     def _counts(self, gauge: Gauge, *, first: bool) -> Iterator[bool]:
         if self.messages is not None:

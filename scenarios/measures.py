@@ -339,12 +339,12 @@ MEASURES: dict[str, Measure] = {
     ),
     "repaid_share": Measure(
         "share of commits",
-        "rewrites earned back before the next one or the end, by the mean price of a token read",
+        "rewrites earned back before the next one or the end, at the price of a cache read",
         repaid_share,
     ),
     "payback_calls": Measure(
         "calls",
-        "median until a committed rewrite is earned back, by the mean price of a token read",
+        "median until a committed rewrite is earned back, at the price of a cache read",
         payback_calls,
     ),
     "billed_tokens": Measure("tokens", "on the bill: input, cache reads and writes, and output", billed),

@@ -1,9 +1,9 @@
 """Measures of waste, of wrong ends, and of whether a rewrite was earned back.
 
 Each takes a `Run` and returns one number. What a rewrite costs is its ledger entry's dollars: its own
-requests, rejected ones among them, and the cache that it broke. What it earns is said by the mean price
-of a token that the agent's requests read, first writes among them: an upper estimate of the price at which
-a warm cache serves it.
+requests, rejected ones among them, and the cache that it broke. What it earns is what is gone from the
+context once all is put back that its client puts back, at the price of a token read from the cache, once a
+call: that is what a call would have paid for it while the cache is warm.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from statistics import median
 
 from scenarios.taking import Number, committed, of_one_agent
 from simulator.agent import End
+from simulator.ledger import RewriteEntry
 from simulator.prices import TokenClass
 from simulator.simulation import Run
 
@@ -55,24 +56,33 @@ def repaid_share(run: Run) -> Number:
         return None
     ends = [*(entry.turn for entry in rows[1:]), len(run.turn_rows) + 1]
     repaid = [
-        entry.net * price * (end - entry.turn) >= entry.usd for entry, end in zip(rows, ends, strict=True)
+        gone(entry) * price * (end - entry.turn) >= entry.usd for entry, end in zip(rows, ends, strict=True)
     ]
     return sum(repaid) / len(repaid)
 
 
 @of_one_agent
 def payback_calls(run: Run) -> Number:
-    """Median calls until a committed rewrite is earned back, of those that have freed anything on net."""
+    """Median calls until a committed rewrite is earned back, of those after which less stands."""
     price = read_price(run)
     if price is None:
         return None
-    calls = [entry.usd / (entry.net * price) for entry in committed(run) if entry.net > 0]
+    calls = [entry.usd / (gone(entry) * price) for entry in committed(run) if gone(entry) > 0]
     return median(calls) if calls else None
 
 
+def gone(entry: RewriteEntry) -> int:
+    """Return the tokens that an attempt took out of the context, less all that it put into it."""
+    return entry.net - entry.reinjected - entry.tombstones
+
+
 def read_price(run: Run) -> Number:
-    """Return the mean dollars of a token that the agent's own requests read; None where that is free."""
-    usd, tokens = run.summary.get("agent_input_usd"), run.summary.get("agent_input_tokens")
-    if not isinstance(usd, float) or not isinstance(tokens, int) or not usd or not tokens:
-        return None
-    return usd / tokens
+    """Return the mean dollars of a token read from the cache, or of one read at all where none was.
+
+    None where reading is free.
+    """
+    for kind in ("cache_read", "agent_input"):
+        usd, tokens = run.summary.get(f"{kind}_usd"), run.summary.get(f"{kind}_tokens")
+        if isinstance(usd, float) and isinstance(tokens, int) and tokens:
+            return usd / tokens or None
+    return None

@@ -14,6 +14,7 @@ from itertools import islice
 
 import simpy
 
+from simulator.calling import ask, ask_verdict
 from simulator.contracts import CheckPoint, Step, Turn
 from simulator.errors import RunFailed
 from simulator.foresight import last_uses
@@ -22,7 +23,7 @@ from simulator.provider import Purpose
 from simulator.questions import Vitals
 from simulator.recorder import EventRow, Recorder, TurnRow
 from simulator.relief import relieve
-from simulator.rewrite import ask, ask_verdict, transaction
+from simulator.rewrite import transaction
 from simulator.spans import Kind, Provenance, Span
 from simulator.stepping import Stepper
 from simulator.supervisor import Supervisor
@@ -121,6 +122,11 @@ class Agent:
                 yield from self._check(CheckPoint.TURN_START)
             if turn.seconds:
                 yield work.env.timeout(turn.seconds)
+            if warm is not None:  # before anybody looks: what was kept warm is warm for a rewrite, too
+                pings = work.provider.stay_warm(
+                    work.env.now, ping_seconds=warm.ping_seconds, longest_seconds=warm.longest_seconds
+                )
+                work.last_request_s += pings * warm.ping_seconds
             if after and not turn.together:
                 arrived = yield from self._arrive_apart(turn.arrivals)
             else:
@@ -141,10 +147,6 @@ class Agent:
             output = 0
             for span in turn.reply:
                 output += span.tokens
-            if warm is not None:
-                work.provider.stay_warm(
-                    work.env.now, ping_seconds=warm.ping_seconds, longest_seconds=warm.longest_seconds
-                )
             prompt = work.context.tokens
             yield work.env.timeout(work.provider.continue_prompt(work.env.now, prompt, output, Purpose.AGENT))
             work.last_request_s = work.env.now

@@ -157,6 +157,8 @@ class Proposal(NamedTuple):
     believed_freed : freed in the policy's own counter, its emissions not in it.
     before : in the window at this moment, by that counter.
     content_after : what will stand, the fixed head not in it, by the estimate of its items.
+    put_back : the most that the commit puts in beside its replacements and at nobody's charge: what is
+        read again or restored, and free tombstones.
     """
 
     freed: int
@@ -169,6 +171,7 @@ class Proposal(NamedTuple):
     believed_freed: int = 0
     before: int = 0
     content_after: int = 0
+    put_back: int = 0
 
 
 class Lesson(NamedTuple):

@@ -158,7 +158,8 @@ class RequestTerms:
         shown goes unread. Where none is shown nothing is asked, and a stub stands for the sources.
     stub_tokens : of that stub.
     item_tokens : each item is cut to so many before it is shown. None cuts nothing.
-    window : of the summariser's model, tokens; None is the agent's.
+    window : of the summariser's model, tokens; None is the agent's. Without a ladder an input that does
+        not fit is not even sent.
     price : of its model, as a share of the agent's prices.
     ladder : shares of its input that further tries are shown, oldest left out, after one that did not
         fit or failed.

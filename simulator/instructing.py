@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simulator.binding import Instruction
+from simulator.calling import ask_verdict
 from simulator.instructions import Topic
 from simulator.ledger import Account
 from simulator.provider import Purpose
 from simulator.questions import Amendment, Reliance
-from simulator.rewrite import ask_verdict
 from simulator.spans import Kind, Provenance
 from simulator.workspace import Note, Workspace
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import cast
 
 from simulator.contracts import parameter as _parameter
+from simulator.errors import InputError
 
 
 def _number(default: float, symbol: str, unit: str, source: str) -> float:
@@ -148,6 +149,13 @@ class AnswerLaw:
         0, "p_l", "share of answers", "field reports S21 and S24: larger summaries"
     )
     inflated_ratio: float = _number(1.1, "rho_l", "1", "72,706 to 79,680 tokens (policy zoo, gates)")
+
+    def __post_init__(self) -> None:
+        shares = self.empty_share + self.truncated_share + self.inflated_share
+        if shares > 1:
+            raise InputError(
+                f"the shares of answers add up to {shares:g}", where="laws.answer", expected="at most 1"
+            )
 
     @property
     def may_err(self) -> bool:

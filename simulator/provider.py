@@ -91,11 +91,15 @@ class ProviderSpec:
     def prices_at(self, prompt: int) -> Prices:
         """Return dollars for one token of a request that reads `prompt` tokens, and the cache's life.
 
+        Where there is no cache all that is read is input, and what is read again costs the same.
+
         >>> ProviderSpec(input_usd=3.0).prices_at(50_000).input
         3e-06
         """
         listed = self.price_lists()[bisect_left([tier.up_to for tier in self.tiers], prompt)]
         rates = {kind.value: listed[kind] / PRICED_TOKENS for kind in TokenClass}
+        if not self.cache_seconds:
+            rates |= {"cache_read": rates["input"], "cache_write": rates["input"]}
         return Prices(**rates, cache_seconds=self.cache_seconds)
 
     @property

@@ -8,17 +8,17 @@ changes but what the policy itself emits: a refusal leaves the rest as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from traceback import walk_tb
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Generator
+from typing import NamedTuple
 
 import simpy
 
 from simulator.asking import ask_for_summary, pay_for_summary
+from simulator.calling import ask, ask_verdict
 from simulator.cognition import OWN_RECORDS
 from simulator.context import Context
-from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal, Verdict
-from simulator.errors import RunFailed, told
+from simulator.contracts import Component, Lesson, MeasurementPlan, Proposal
+from simulator.errors import RunFailed
 from simulator.laws import Answer
 from simulator.ledger import ARRIVING, Account, Outcome, RewriteEntry
 from simulator.plan import RewritePlan
@@ -38,9 +38,6 @@ from simulator.traces import (
 )
 from simulator.view import Gauge, believed, look
 from simulator.workspace import Attempt, Reading, Workspace
-
-Question = TypeVar("Question")
-Reply = TypeVar("Reply")
 
 
 class Ending(NamedTuple):
@@ -177,6 +174,7 @@ def gate(work: Workspace, attempt: Attempt) -> Ending | None:
         believed_freed=believed_freed,
         before=work.believed_tokens(),
         content_after=work.counter.content() - believed_freed,
+        put_back=left - attempt.tombstones_charged,
     )
     attempt.judged = verdict = ask_verdict(work, "judge", work.policy.judge, proposal)
     if not verdict.accepted:
@@ -323,48 +321,6 @@ def settle(work: Workspace, attempt: Attempt, ending: Ending) -> Ending:
 
 
 # --------------------------------------------------------------------------- steps of the phases
-
-
-def ask(work: Workspace, method: str, call: Callable[[Question], Reply], question: Question) -> Reply:
-    """Call a method of the policy; while it runs, an error is the policy's, but for the watchdog's."""
-    work.asking = method
-    try:
-        answer = call(question)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as fault:
-        if isinstance(fault, RunFailed) and _is_ours(fault):
-            raise
-        raise RunFailed(method, f"policy raised {told(fault)}") from fault
-    work.asking = ""
-    return answer
-
-
-OURS = ("simulator", "policies")
-"""Packages whose failures name their own stage: the checker's witness is a policy too."""
-
-
-def _is_ours(failure: RunFailed) -> bool:
-    """Return whether a failure is the watchdog's, which has a class of its own, or was raised by our code."""
-    frame = [frame for frame, _ in walk_tb(failure.__traceback__)][-1]
-    return type(failure) is not RunFailed or frame.f_globals.get("__name__", "").split(".")[0] in OURS
-
-
-VERDICT_FIELDS = (("accepted", bool), ("reason", str), ("figures", Mapping), ("escalate", bool))
-"""What a verdict is checked for: a policy may be anybody's class."""
-
-
-def ask_verdict(
-    work: Workspace, method: str, call: Callable[[Question], Verdict], question: Question
-) -> Verdict:
-    """Ask for a verdict. Raises RunFailed where the policy answers something else."""
-    verdict = ask(work, method, call, question)
-    if not isinstance(verdict, Verdict):
-        raise RunFailed(method, f"policy returned {type(verdict).__name__}, expected a Verdict")
-    for name, kind in VERDICT_FIELDS:
-        if not isinstance(getattr(verdict, name), kind):
-            raise RunFailed(method, f"policy returned a Verdict whose {name} is {getattr(verdict, name)!r}")
-    return verdict
 
 
 def emit(work: Workspace, attempt: Attempt, component: Component, kind: Kind, tokens: int) -> None:

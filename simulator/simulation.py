@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import simpy
 
 from simulator.agent import Agent
+from simulator.calling import ask
 from simulator.contracts import Brief, Policy, Terms
 from simulator.errors import RunFailed, told
 from simulator.foresight import require_needs
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, ObedienceRow, Recorder, TurnRow, table
-from simulator.rewrite import ask
 from simulator.setting import Setting
 from simulator.streams import Streams, coordinates_of
 from simulator.summary import outcome_of, summary_of

@@ -112,6 +112,7 @@ def _of_one(agent: Agent) -> dict[str, object]:
         "seconds": rows[-1].time_s if rows else work.env.now,
         "rewrite_seconds": sum(entry.rewrite_seconds for entry in entries),
         "agent_input_tokens": sum(provider.tokens[kind][Purpose.AGENT] for kind in READ),
+        "cache_read_usd": sum(usd[purpose, TokenClass.CACHE_READ] for purpose in Purpose),
         "agent_input_usd": sum(usd[Purpose.AGENT, kind] for kind in READ),
         **{f"{kind.value}_tokens": provider.billed(kind) for kind in TokenClass},
     }

@@ -1,7 +1,7 @@
 """What a rewrite works on: the `Workspace` of one agent, and the `Attempt` under way.
 
-Both are mutable and have no logic of their own but sums: the phases in `simulator.rewrite` are the
-only ones that change an attempt.
+Both are mutable and have no logic of their own but sums: the phases in `simulator.rewrite`, with what they
+ask of `asking` and `traces`, are the only ones that change an attempt.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ class Workspace:
     counter : the policy's own count.
     believed_window : the window that the policy goes by, tokens.
     last_request_s : when the last request ended, seconds.
-    rejected : the provider has refused a request for what it holds, and always will.
     last_uses : the turn in which each span is used for the last time; None but for a clairvoyant.
     calls_supervisor : the policy has asked for the supervisor when it learned of its last attempt.
     watch : who looks on, or None.
@@ -99,7 +98,6 @@ class Workspace:
         self.window = setting.window
         self.believed_window = policy.terms.window.tokens or setting.window
         self.last_request_s = 0.0
-        self.rejected = False
         self.last_uses: dict[int, int] | None = None
         self.versions: Mapping[str, int] = {}
         self.turn = 0

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from simulator.contracts import Brief, Gate, Lesson, Prices, Proposal, RewriteBudgetViolation, Terms, Verdict
 from simulator.plan import Fold, RewritePlan, Summarise
+from simulator.spans import Kind
 from simulator.view import View
 
 
@@ -65,12 +66,13 @@ def rebuild(behind: int, prices: Prices, *, warm: bool = True) -> float:
 def earned(saved: int, calls: float, prices: Prices, *, warm: bool = True) -> float:
     """Return the dollars that so many later calls no longer pay; after a cold cache the first is a write.
 
+    Without a cache the price of reading it is that of input (`ProviderSpec.prices_at`).
+
     >>> earned(100, 4, Prices(1.0, 0.25, 1.25, 5.0))
     100.0
     """
-    a_call = prices.cache_read if prices.cache_seconds or prices.cache_read else prices.input
     first = 0.0 if warm else prices.cache_write - prices.cache_read
-    return saved * (calls * a_call + first)
+    return saved * (calls * prices.cache_read + first)
 
 
 class PaybackGate(Gate):
@@ -95,7 +97,8 @@ class PaybackGate(Gate):
     def begin(self) -> None:
         """Forget the last run."""
         self._brief, self._terms = Brief(1), Terms()
-        self._asked = self._answered = 0
+        self._tries = self._answered = 0
+        self._level: int | None = None
         self._work, self._calls, self._warm, self._forced = Work(), 0.0, True, False
 
     def brief(self, brief: Brief, terms: Terms) -> None:
@@ -103,10 +106,18 @@ class PaybackGate(Gate):
         self._brief, self._terms = brief, terms
 
     def learn(self, lesson: Lesson) -> None:
-        """Remember how many requests an answer takes."""
+        """Remember how many tries an answer takes, and where the content stood after a commit."""
+        answered = lesson.summaries > 0
         if lesson.requests:
-            self._asked += lesson.requests
-            self._answered += lesson.summaries > 0
+            self._tries += lesson.requests - answered * (self._terms.request.calls - 1)
+            self._answered += answered
+        if lesson.freed:
+            self._level = lesson.tokens
+
+    @property
+    def tries(self) -> float:
+        """Tries that one answer is expected to take."""
+        return (self._tries + 1) / (self._answered + 1)
 
     def weigh(self, view: View, plan: RewritePlan, target: int) -> Verdict:
         """Judge a plan by what it is expected to take, before anything is asked for."""
@@ -114,10 +125,10 @@ class PaybackGate(Gate):
         self._work = self._expected(view, plan)
         self._calls = max(0.0, min(self._as_many_again * gauge.turn, self._brief.horizon - gauge.turn))
         self._warm = gauge.idle_seconds <= prices.cache_seconds
-        grown = gauge.tokens / max(1, gauge.turn)
+        level = gauge.by_kind[Kind.HEAD] if self._level is None else self._level
+        grown = max(0, gauge.tokens - level) / max(1, gauge.requests_since_rewrite)
         self._forced = gauge.window - gauge.output_reserve - gauge.tokens < self._headroom_turns * grown
-        tries = (self._asked + 1) / (self._answered + 1)
-        takes = cost(self._work, prices, warm=self._warm, tries=tries, price=self._terms.request.price)
+        takes = cost(self._work, prices, warm=self._warm, tries=self.tries, price=self._terms.request.price)
         return self._verdict(takes, "would take")
 
     def judge(self, proposal: Proposal) -> Verdict:
@@ -160,7 +171,7 @@ class PaybackGate(Gate):
         written = max(0, removed - saved)  # what the plan believes will stand in their place
         calls = request.calls
         if request.shares_prefix:
-            shared, fresh = (view.gauge.tokens if request.reads_all else read), request.overhead_tokens
+            shared, fresh = view.gauge.tokens, request.overhead_tokens
         else:
             shared, fresh = 0, read + request.overhead_tokens
         return Work(calls * fresh, calls * written, calls * shared, saved, max(0, after - before))

@@ -1,7 +1,7 @@
 """The tool results of a synthetic world: how large, made of what, needed by whom.
 
-One `Results` a run keeps what is still to be cited. All draws are keyed by purpose and by result, so
-that no parameter moves another one's draws.
+One `Results` a run keeps what is still to be cited. All draws are keyed by purpose and by
+the result's number: what is asked of a result moves no other draw, how many there are moves all after it.
 """
 
 from __future__ import annotations

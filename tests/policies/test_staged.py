@@ -9,7 +9,7 @@ import pytest
 
 from policies.loader import load_policy
 from policies.staged import Escalating, Layered
-from simulator.contracts import Brief, CheckPoint, Lesson, Policy
+from simulator.contracts import Brief, CheckPoint, Lesson, Policy, Proposal
 from simulator.errors import InputError
 from simulator.plan import Evict, Fold, Mask, Summarise
 from simulator.spans import Kind
@@ -181,6 +181,84 @@ def test_a_stage_whose_guard_has_latched_leaves_the_rest_to_the_others(
         sizes.append(len(policy.propose(shown).operations))
         policy.learn(lesson("refused"))
     assert sizes == [2, 1, 1]
+
+
+LEAST = '[gates]\norder = ["reclaim"]\n[gates.reclaim]\ntokens = {}'
+
+
+@pytest.mark.parametrize("refusing", ["first", "last"])
+def test_what_the_gates_of_a_stage_refuse_is_left_out_and_the_rest_is_done(
+    refusing: str, stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    gates = {refusing: LEAST.format(301)}  # of 300 that it could take
+    first = stage("first", 'kind = "evict"', 'kinds = ["tool_result"]', gates=gates.get("first", ""))
+    last = stage("last", 'kind = "evict"', 'kinds = ["user"]', gates=gates.get("last", ""))
+    policy = begun(Layered([first, last]))
+    shown = view([item(1, 300), item(2, 300, Kind.USER)])
+    assert policy.check(shown.gauge)
+    plan = policy.propose(shown)
+    assert plan.operations == (Evict(2 if refusing == "first" else 1),)
+    assert not plan.refusal
+    assert plan.believed_saving == 300
+
+
+def test_the_whole_is_refused_only_where_all_stages_refuse(
+    stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    first = stage("first", 'kind = "evict"', 'kinds = ["tool_result"]', gates=LEAST.format(301))
+    last = stage("last", 'kind = "evict"', 'kinds = ["user"]', gates=LEAST.format(302))
+    policy = begun(Layered([first, last]))
+    shown = view([item(1, 300), item(2, 300, Kind.USER)])
+    assert policy.check(shown.gauge)
+    plan = policy.propose(shown)
+    assert plan.operations == ()
+    assert "301" in plan.refusal
+    assert "302" in plan.refusal
+
+
+def test_savings_that_were_refused_are_not_enough(
+    stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    first = stage("first", 'kind = "evict"', 'kinds = ["tool_result"]', gates=LEAST.format(301))
+    last = stage("last", 'kind = "evict"', 'kinds = ["user"]')
+    policy = begun(Layered([first, last], recounts=True))
+    shown = view([item(1, 300), item(2, 300, Kind.USER)])
+    assert policy.check(shown.gauge)
+    assert policy.propose(shown).operations == (Evict(2),)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_proposed_by_any_stage_is_judged_by_its_own_gates(
+    place: int, stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    gates = ["", ""]
+    gates[place] = '[gates]\norder = ["size_cap"]'
+    kinds = ('kinds = ["tool_result"]', 'kinds = ["user"]')
+    names = [
+        stage(f"s{number}", 'kind = "evict"', kind, gates=gate)
+        for number, (kind, gate) in enumerate(zip(kinds, gates, strict=True))
+    ]
+    policy = begun(Layered(names))
+    shown = view([item(1, 300), item(2, 300, Kind.USER)])
+    assert policy.check(shown.gauge)
+    policy.propose(shown)
+    assert not policy.judge(Proposal(-1, 0, 0, believed_freed=-1)).accepted
+    assert policy.judge(Proposal(1, 0, 0, believed_freed=1)).accepted
+
+
+def test_the_records_of_what_every_stage_drops_are_kept(
+    stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    records = '[gates]\norder = ["evidence"]\n[tombstones]\nplacement = "outside"'
+    first = stage("first", 'kind = "evict"', 'kinds = ["tool_result"]', gates=records)
+    last = stage("last", 'kind = "mask"', 'kinds = ["user"]')
+    policy = begun(Layered([first, last]))
+    shown = view([item(1, 300), item(2, 300, Kind.USER)])
+    assert policy.terms.tombstones is not None
+    assert policy.check(shown.gauge)
+    plan = policy.propose(shown)
+    assert plan.operations == (Mask(2, 12), Evict(1))
+    assert plan.tombstones == (1,)
 
 
 def test_a_plan_of_nothing_is_refused(

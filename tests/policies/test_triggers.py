@@ -140,6 +140,30 @@ def test_any_limit_fires_or_all_together(
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(
+    ("trigger", "reserve", "fires_at"),
+    [
+        (Trigger(0.9, output_most=50), 0, 900),
+        (Trigger(0.9, output_most=50), 20, 880),
+        (Trigger(0.9, output_most=50), 80, 850),
+        (Trigger(reserve=100, output_most=50), 20, 881),
+        (Trigger(reserve=100, output_most=50), 80, 851),
+        (Trigger(tokens=900, output_most=50), 80, 900),  # a count of its own knows no window
+        (Trigger(0.9), 80, 900),
+    ],
+)
+def test_the_output_reserve_is_taken_off_a_limit_by_the_window_up_to_a_most(
+    trigger: Trigger, reserve: int, fires_at: int, gauge: Callable[..., Gauge]
+) -> None:
+    fired = [
+        trigger.fires(gauge(tokens, output_reserve=reserve), None) for tokens in (fires_at - 1, fires_at)
+    ]
+    assert fired == [False, True]
+    over = [trigger.is_over(tokens, 1_000, reserve) for tokens in (fires_at - 1, fires_at)]
+    assert over == [False, True]
+
+
+@pytest.mark.unit
 def test_the_first_rewrite_may_wait_for_more_turns(gauge: Callable[..., Gauge]) -> None:
     trigger = Trigger(turns=21, first_turns=31)
     fired = [trigger.fires(gauge(requests_since_rewrite=turns), None, first=True) for turns in (21, 30, 31)]

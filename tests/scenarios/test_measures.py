@@ -82,8 +82,18 @@ def turn_of(turn: int, **said: Any) -> TurnRow:
 
 
 def repaying(attempts: Sequence[RewriteEntry]) -> Run:
-    """A run of 10 turns whose agent pays 0.1 dollars for a token that it reads."""
-    return run_of(attempts, [50.0] * 10, agent_input_tokens=1_000, agent_input_usd=100.0)
+    """A run of 10 turns at 0.1 dollars for a token read from the cache, 0.3 for one read at all."""
+    cached = {"cache_read_tokens": 750, "cache_read_usd": 75.0}
+    return run_of(attempts, [50.0] * 10, agent_input_tokens=1_000, agent_input_usd=300.0, **cached)
+
+
+UNCACHED = {
+    "cache_read_tokens": 0,
+    "cache_read_usd": 0.0,
+    "agent_input_tokens": 1_000,
+    "agent_input_usd": 500.0,
+}
+"""The summary of a run that reads a token at 0.5 dollars, and none from a cache."""
 
 
 def fleet_of(agents: int, **summary: object) -> Run:
@@ -292,7 +302,7 @@ CASES: list[tuple[str, Run, float | None]] = [
     ("waste_usd", run_of(), 0.0),
     ("waste_share", run_of([refused(1, usd=4.0), attempt(2, freed=40, usd=2.0), attempt(3, usd=2.0)]), 0.75),
     ("waste_share", run_of([attempt(1)]), None),  # nothing was spent
-    # a token read costs 0.1 dollars, so 60 of net earn 6 a call: the first has 2 calls for its 12.1 dollars,
+    # a cache read costs 0.1 dollars, so 60 of net earn 6 a call: the first has 2 calls for its 12.1 dollars,
     # the second 4 for its 24, and the third, which frees nothing on net, earns nothing
     (
         "repaid_share",
@@ -300,7 +310,14 @@ CASES: list[tuple[str, Run, float | None]] = [
         1 / 3,
     ),
     ("repaid_share", repaying([attempt(9, usd=12.0)]), 1.0),  # turns 9 and 10 are left
+    # 60 of net, of which 15 are put back and 5 stand as tombstones: 4 a call, and 2 calls are left
+    ("repaid_share", repaying([attempt(9, usd=8.0, reinjected=15, tombstones=5)]), 1.0),
+    ("repaid_share", repaying([attempt(9, usd=8.1, reinjected=15, tombstones=5)]), 0.0),
+    # nothing was read from a cache: 0.5 dollars a token, 30 a call
+    ("repaid_share", run_of([attempt(1, usd=60.0)], [50.0] * 2, **UNCACHED), 1.0),
+    ("repaid_share", run_of([attempt(1, usd=60.1)], [50.0] * 2, **UNCACHED), 0.0),
     ("repaid_share", run_of([attempt(1, usd=1.0)], agent_input_tokens=0, agent_input_usd=0.0), None),
+    ("repaid_share", run_of([attempt(1, usd=1.0)], cache_read_tokens=9, cache_read_usd=0.0), None),  # free
     ("repaid_share", repaying([]), None),
     (
         "payback_calls",
@@ -308,6 +325,9 @@ CASES: list[tuple[str, Run, float | None]] = [
         3.0,
     ),
     ("payback_calls", repaying([attempt(1, freed=40, usd=1.0)]), None),
+    ("payback_calls", repaying([attempt(1, usd=8.0, reinjected=15, tombstones=5)]), 2.0),
+    ("payback_calls", repaying([attempt(1, usd=8.0, reinjected=60)]), None),  # all is put back
+    ("payback_calls", run_of([attempt(1, usd=60.0)], **UNCACHED), 2.0),
 ]
 
 

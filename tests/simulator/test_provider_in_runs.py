@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from simulator.contracts import Policy, Terms, Turn
-from simulator.declarations import KeepWarmTerms
+from simulator.declarations import KeepWarmTerms, RequestTerms
+from simulator.laws import Laws, SummaryLaw
+from simulator.plan import RewritePlan, Summarise
 from simulator.provider import ProviderSpec
 from simulator.setting import Setting
 from simulator.simulation import Run, simulate
@@ -74,3 +76,31 @@ def test_pings_that_stop_bound_what_a_pause_costs(idling: Callable[..., Run], mi
 @pytest.mark.theory
 def test_pings_are_no_cost_of_rewriting(idling: Callable[..., Run]) -> None:
     assert idling([36 * MINUTES], FOR_EVER, 5.0, 0.5).summary["usd_rewriting"] == 0
+
+
+@pytest.mark.theory
+def test_what_was_kept_warm_is_warm_for_a_rewrite_too(listed: type, scripted: Callable[..., Policy]) -> None:
+    """A summary that extends the live prompt reads it, where pings kept it, and writes it where none did."""
+    results = tuple(Turn((Span(place, Kind.TOOL_RESULT, 50_000, place),), (), 720.0) for place in (1, 2))
+
+    def replacement_usd(keep_warm: KeepWarmTerms | None) -> float:
+        policy = scripted(
+            terms=Terms(
+                deliberates=False,
+                keep_warm=keep_warm,
+                request=RequestTerms(shares_prefix=True, reads_all=True),
+            ),
+            check_by=lambda gauge: gauge.turn == 2,
+            propose_by=RewritePlan((Summarise(1),), 0),
+        )
+        run = simulate(
+            Setting("idle", 10**6, listed(results), laws=Laws(summary=SummaryLaw(ratio=0.1))), policy
+        )
+        return float(run.summary["usd_rewriting"])  # type: ignore[arg-type]
+
+    spec = ProviderSpec()
+    output = 5_000 * spec.output_usd / 1e6
+    cold = 100_000 * spec.cache_write_usd / 1e6 + output
+    warm = (50_000 * spec.cache_read_usd + 50_000 * spec.cache_write_usd) / 1e6 + output
+    assert replacement_usd(None) == pytest.approx(cold)
+    assert replacement_usd(KeepWarmTerms(240.0, 3_600.0)) == pytest.approx(warm)

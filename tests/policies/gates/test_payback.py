@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from policies.gates.payback import PaybackGate, Work, cost, earned, rebuild
 from simulator.contracts import Brief, Lesson, Prices, Proposal, RequestTerms, Terms
 from simulator.plan import Evict, Fold, Mask, RewritePlan
+from simulator.provider import ProviderSpec
 from simulator.spans import Kind
 from simulator.view import Item, View
 
@@ -37,8 +38,9 @@ def test_a_cold_cache_has_nothing_to_lose() -> None:
 
 
 def test_where_nothing_is_cached_a_call_reads_at_the_price_of_input() -> None:
-    uncached = Prices(0.7e-6, 0.0, 0.0, 2.8e-6)
+    uncached = ProviderSpec(input_usd=0.7, output_usd=2.8, cache_seconds=0).prices
     assert earned(1_000, 10, uncached) == pytest.approx(1_000 * 10 * 0.7e-6)
+    assert rebuild(1_000, uncached) == 0
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 500), st.floats(0.1, 1), st.floats(1, 25))
@@ -101,12 +103,11 @@ def test_without_room_a_rewrite_is_due_whatever_it_costs(
     gate.brief(Brief(10_000, prices=MID_SIZE, horizon=100), Terms())
     items = [item(1, 9_000), item(2, 500)]
     plan = RewritePlan((Evict(1),), believed_saving=9_000)
-    full = view(items, turn=20, window=10_000)  # 500 tokens of room, 475 a turn
+    full = view(items, turn=20, window=10_000, requests_since_rewrite=20)  # 500 tokens of room, 475 a turn
     assert gate.weigh(full, plan, 0).accepted
-    roomy = view(items, turn=20, window=20_000)
     gate.brief(Brief(20_000, prices=MID_SIZE, horizon=21), Terms())
-    assert not gate.weigh(view(items, turn=20, window=20_000), RewritePlan((Evict(1),), 100), 0).accepted
-    assert roomy.gauge.window == 20_000
+    roomy = view(items, turn=20, window=20_000, requests_since_rewrite=20)
+    assert not gate.weigh(roomy, RewritePlan((Evict(1),), 100), 0).accepted
 
 
 def test_what_is_spent_is_spent(item: Callable[..., Item], view: Callable[..., View]) -> None:
