@@ -35,7 +35,7 @@ PUBLISHED = ("complexity-trap-", "log-", "report-")
 """Beginnings of the names of scenarios whose figures others have measured."""
 
 KINDS = ("external", "implied")
-"""Kinds that the page has, in its order: nothing was fitted to the first, to the inputs of the second it was."""
+"""Kinds that the page has, in its order: of the first nothing was fitted, of the second the inputs were."""
 
 LIBRARIES = {
     "test_adk": "google-adk",

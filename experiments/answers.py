@@ -102,6 +102,9 @@ def _comparison(results: Results, plot: PlotTable) -> Iterator[str]:
     sure = found[found["adjusted_p"] <= SURE]
     lower = int((sure["mean"] < 0).sum())
     words = [f"{lower} lower", f"{len(sure) - lower} higher", f"{len(found) - len(sure)} not told apart"]
+    same = int((sure["low"] == sure["high"]).sum())
+    if same:
+        words.append(f"{same} of those told apart are the same in every world, so that no chance is in them")
     yield f"{plot.response} against {plot.baseline}, paired, Holm over {len(found)}: {', '.join(words)}"
     if not sure.empty:
         widest = max(sure.to_dict("records"), key=lambda row: abs(row["mean"]))

@@ -34,6 +34,7 @@ SHOWN = (
     ("rewrites_committed", ""),
     ("rewrites_refused", ""),
     ("rewrites_infeasible", ""),
+    ("broken_pairs", ""),
     ("tokens_freed", "tokens"),
     ("rewrite_cost_tokens", "tokens"),
     ("measurement_cost_tokens", "tokens"),

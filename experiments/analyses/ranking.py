@@ -82,7 +82,9 @@ def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> l
             continue
         places += 1
         everywhere &= set(verdict.subset)
-        told.append(f"{where}: {_said(verdict, wide)}; {common} worlds, 95% confidence")
+        told.append(
+            f"{where}: {_said(verdict, wide)}; {common} worlds, 95% confidence{_without_chance(wide)}"
+        )
     if places > 1:
         names = ", ".join(name for name in experiment.policies if name in everywhere) or "none"
         told.append(f"may be the best on {plot.response} in each of {places} places, 95% a place: {names}")
@@ -100,6 +102,13 @@ def _able(
     barred = frozenset(str(name) for name in counts[counts > 0].index if name in experiment.rivals)
     wide[sorted(barred)] = float("nan")
     return wide, barred
+
+
+def _without_chance(wide: pd.DataFrame) -> str:
+    """Return how many policies have one value in all worlds, in words: replications say nothing of them."""
+    alive = wide.dropna(axis=1, how="all")
+    still = int(alive.nunique().eq(1).sum()) if len(alive) > 1 else 0
+    return f" ({still} of {alive.shape[1]} are the same in each: no chance is in them)" if still else ""
 
 
 def _said(verdict: BestVerdict, wide: pd.DataFrame) -> str:

@@ -24,6 +24,9 @@ pytestmark = pytest.mark.documented
 WINDOW = 200_000
 LIMITS = (155_000, 167_000)
 LET_THROUGH = 8_000
+OUTPUT = {"window.output_reserve": 20_000}
+"""The most output that the policy holds back."""
+
 LEFT = (0.26, 0.40)
 LOGS = ("entire-53ea1606", "entire-deeac353")
 
@@ -69,7 +72,7 @@ def test_it_fires_at_the_very_call_whose_bill_the_log_has(shared: Path) -> None:
     """Nothing was taken out of this session before its compaction, so the count is the billed one."""
     path = shared / "traces" / "claude_code" / "entire-53ea1606.jsonl"
     sizes = [one.uncached + one.cache_read + one.cache_write for one in session_of(path).usages]
-    (replay,) = replay_scenarios(path, window=WINDOW)
+    (replay,) = replay_scenarios(path, window=WINDOW, overrides=OUTPUT)
     (found,) = simulate(replay.setting(), load_policy("claude-code-auto"), (1, 0)).rewrite_rows
     assert found.tokens_before == sizes[found.turn - 1] == max(sizes)
     assert all(size <= max(LIMITS) for size in sizes[: found.turn - 1])

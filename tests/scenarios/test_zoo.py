@@ -55,8 +55,8 @@ def growths(name: str) -> list[float]:
 
 
 @pytest.mark.unit
-def test_there_are_eight() -> None:
-    assert len(ZOO) == 8
+def test_there_are_nine() -> None:
+    assert len(ZOO) == 9
 
 
 @pytest.mark.unit

@@ -127,7 +127,7 @@ def test_what_is_said_of_several_places(build: Build, runs_of: Rows) -> None:
     """In one place a wins, in the other all are alike: only a may be the best in both."""
     experiment = build(("a", "b"), scenarios=("calm", "wild"), replications=WORLDS)
     runs = runs_of(experiment, lambda at, _: float(at["scenario"] == "calm" and at["policy"] == "b"))
-    ending = f"; {WORLDS} worlds, 95% confidence"
+    ending = f"; {WORLDS} worlds, 95% confidence (2 of 2 are the same in each: no chance is in them)"
     assert statements(runs, experiment, LOWER) == [
         f"calm, y (lower is better): a is the best of 2{ending}",
         f"wild, y (lower is better): all 2 policies are alike in every world{ending}",
