@@ -11,6 +11,7 @@ from __future__ import annotations
 from policies.gates.payback import rebuild
 from simulator.contracts import Brief, CheckPoint, Lesson, MeasurementPlan, Policy, Terms
 from simulator.plan import Evict, RewritePlan
+from simulator.schema import Share
 from simulator.spans import FIXED, Kind
 from simulator.view import Gauge, Item, View
 
@@ -27,7 +28,7 @@ class ClairvoyantPolicy(Policy):
         Share of the window that is kept free.
     """
 
-    def __init__(self, headroom: float = 0.1) -> None:
+    def __init__(self, headroom: Share = 0.1) -> None:
         self.name = "clairvoyant"
         self.terms = Terms(
             check_points=frozenset({CheckPoint.BEFORE_REQUEST, CheckPoint.OVERFLOW}),

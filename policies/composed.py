@@ -106,7 +106,7 @@ class ComposedPolicy(Policy):
             evicts_dead=self.parts.selector.dead_first,
         )
         bound = Bound(freeable, *self._charged_costs(gauge.tokens))
-        return _first_refusal(gate.admit(bound) for gate in self.parts.gates)
+        return _first_refusal(_verdict(gate, "admit", gate.admit(bound)) for gate in self.parts.gates)
 
     def propose(self, view: View) -> RewritePlan:
         """Evict what is dead, then replace the best units, until the target is met; leave what is spared."""
@@ -135,13 +135,14 @@ class ComposedPolicy(Policy):
         target = self._target(gauge)
         if target is None:
             target = gauge.window - gauge.output_reserve
-        verdict = _first_refusal(gate.weigh(view, plan, target) for gate in self.parts.gates)
+        weighed = (_verdict(gate, "weigh", gate.weigh(view, plan, target)) for gate in self.parts.gates)
+        verdict = _first_refusal(weighed)
         self._called = verdict.escalate
         return plan if verdict.accepted else plan._replace(refusal=verdict.reason)
 
     def judge(self, proposal: Proposal) -> Verdict:
         """Ask the gates, in order."""
-        verdict = _first_refusal(gate.judge(proposal) for gate in self.parts.gates)
+        verdict = _first_refusal(_verdict(gate, "judge", gate.judge(proposal)) for gate in self.parts.gates)
         self._called = self._called or verdict.escalate
         return verdict
 
@@ -161,15 +162,15 @@ class ComposedPolicy(Policy):
         """Ask the guard, and then the gates, in order, whether to go on with the working set."""
         if self.guard.halts:
             return Verdict(False, f"halted after {self.guard.strikes} strikes")
-        return _first_refusal(gate.resume(vitals) for gate in self.parts.gates)
+        return _first_refusal(_verdict(gate, "resume", gate.resume(vitals)) for gate in self.parts.gates)
 
     def amend(self, amendment: Amendment) -> Verdict:
         """Ask the gates, in order, whether an instruction may be written."""
-        return _first_refusal(gate.amend(amendment) for gate in self.parts.gates)
+        return _first_refusal(_verdict(gate, "amend", gate.amend(amendment)) for gate in self.parts.gates)
 
     def rely(self, reliance: Reliance) -> Verdict:
         """Ask the gates, in order, whether an instruction binds now."""
-        return _first_refusal(gate.rely(reliance) for gate in self.parts.gates)
+        return _first_refusal(_verdict(gate, "rely", gate.rely(reliance)) for gate in self.parts.gates)
 
     def _charged_costs(self, tokens: int) -> tuple[int, int]:
         """Return what this policy will charge itself for rationale and measurement, as far as it knows."""
@@ -218,6 +219,14 @@ class ComposedPolicy(Policy):
             if need is not None:
                 need -= unit.saving
         return chosen
+
+
+def _verdict(gate: Gate, method: str, answer: object) -> Verdict:
+    """Return what a gate said, if it is a verdict: a gate may be anybody's class, or of an older kind."""
+    if not isinstance(answer, Verdict):
+        said = type(answer).__name__
+        raise TypeError(f"gate {gate.name!r} returned {said} from {method}, expected a Verdict")
+    return answer
 
 
 def _first_refusal(verdicts: Iterable[Verdict]) -> Verdict:

@@ -32,6 +32,7 @@ from simulator.contracts import (
     Verdict,
 )
 from simulator.plan import Evict, Fold, Mask, Operation, RewritePlan
+from simulator.schema import Amount, Share, Tokens, Turns
 from simulator.spans import FIXED, Kind
 from simulator.view import Gauge, Item, View
 
@@ -107,13 +108,13 @@ class ConservingPolicy(Policy):
         self,
         *,
         replacement: Literal["summary", "mask"] = "summary",
-        keep_requests: int = 4,
-        headroom_turns: float = 2.0,
-        watermark_turns: float = 20.0,
-        least_progress: float = 0.02,
-        as_many_again: float = 1.0,
-        believed_ratio: float = 0.2,
-        overhead_tokens: int = 400,
+        keep_requests: Turns = 4,
+        headroom_turns: Amount = 2.0,
+        watermark_turns: Amount = 20.0,
+        least_progress: Share = 0.02,
+        as_many_again: Amount = 1.0,
+        believed_ratio: Share = 0.2,
+        overhead_tokens: Tokens = 400,
     ) -> None:
         self.name = "conserving"
         self._summarises = replacement == "summary"

@@ -14,10 +14,14 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from simulator.catalogue import Entry, names, overridden, read_entry, validated
 from simulator.contracts import Policy, Terms
 from simulator.errors import InputError, nearest_name, told
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 GROUP = "rewritelab.policies"
@@ -168,20 +172,35 @@ def _instance(
 
 
 def _require_parameters(made: type, parameters: Mapping[str, object], where: str) -> None:
-    """Raise InputError where a class is handed a parameter that it does not have."""
+    """Raise InputError where a class is handed what it does not have, or what its annotations refuse."""
     if not parameters:
         return
     known = inspect.signature(made).parameters
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
-        return
+    at = where.removesuffix(": class")
     for key in parameters:
-        if key not in known:
+        if key not in known and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
             raise InputError(
                 f"{made.__name__} has no parameter {key!r}",
-                where=where.replace(": class", f": parameters.{key}"),
+                where=f"{at}: parameters.{key}",
                 expected=f"one of {', '.join(known)}" if known else "a class without parameters",
                 nearest=nearest_name(key, known),
             )
+    validated(_table_of(made, parameters), {"parameters": dict(parameters)}, at)
+
+
+def _table_of(made: type, parameters: Mapping[str, object]) -> type[BaseModel]:
+    """Return the table that parameters are held to, as far as the class's annotations say."""
+    from pydantic import create_model
+
+    from simulator.schema import Table
+
+    try:
+        hints = get_type_hints(made.__init__, include_extras=True)  # type: ignore[misc]
+        fields: dict[str, Any] = {key: (hints.get(key, object), ...) for key in parameters}
+        table = create_model("Parameters", __base__=Table, **fields)
+    except Exception:  # an annotation that no file can hold: the class itself says what is wrong
+        table = create_model("Parameters", __base__=Table, **dict.fromkeys(parameters, (object, ...)))  # type: ignore[call-overload]
+    return create_model("File", __base__=Table, parameters=(table, ...))
 
 
 METHODS = ("begin", "check", "admit", "propose", "judge", "learn", "resume", "amend", "rely")

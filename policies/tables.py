@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from policies.guards import Clock, GuardTerms
 from policies.keeping import Cut, CutElse, Keeping, ShareOf
@@ -30,6 +30,10 @@ from simulator.spans import Kind
 AtLeastOne = Annotated[int, Field(ge=1, le=10**9)]
 OpenShare = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(gt=0, le=10)]
+
+
+LEAST_STEP = 0.001
+"""Share by which a plan that is to reach its target may grow."""
 
 
 class TriggerTable(Table):
@@ -161,6 +165,13 @@ class SelectorTable(Table):
     pairs: Literal["ignore", "whole"] = "ignore"
     polling: AtLeastOne = 1
 
+    @field_validator("oldest_step")
+    @classmethod
+    def _a_step_that_is_seen(cls, step: float) -> float:
+        if 0 < step < LEAST_STEP:
+            raise ValueError(f"expected 0, or {LEAST_STEP:g} or more: a smaller step would take for ever")
+        return step
+
     def selector(self) -> Selector:
         """Return the selector that the table stands for."""
         return Selector(
@@ -255,7 +266,7 @@ class KeepWarmTable(Table):
     """Whether idle time is filled with requests that keep the prompt cache alive."""
 
     enabled: bool = False
-    ping_seconds: Positive = 240.0
+    ping_seconds: Annotated[float, Field(ge=1, le=10**9)] = 240.0
     longest_seconds: Positive = 3_600.0
 
     def terms(self) -> KeepWarmTerms | None:

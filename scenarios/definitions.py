@@ -66,7 +66,10 @@ REWRITE_COLUMNS: Definitions = {
     "constraints_held": ("1", "at *settle*: constraints that have force through some span"),
     "confidence_before": ("share", "at *check*: 1 minus the share of tokens in doubt"),
     "confidence_after": ("share", "at *settle*"),
-    "usd": ("$", "its own requests, and writing again what the cache has lost by it, as if it would not expire"),
+    "usd": (
+        "$",
+        "its own requests, and writing again what the cache has lost by it, as if that would not expire",
+    ),
     "requests": ("1", "model requests for the replacement, refused and failed ones among them"),
     "rebuild_tokens": ("tokens", "that were cached, still stand, and have to be written anew"),
     "unread_tokens": ("tokens", "of what was replaced that no model was shown"),

@@ -6,11 +6,9 @@ each of its tasks is an input of a scenario that holds a policy to that study.
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
-from simulator.catalogue import read_text
+from scenarios.cells import numbered_rows
 from simulator.errors import InputError, nearest_name
 
 MOST_TURNS = 10**6
@@ -32,22 +30,16 @@ def read_lengths(path: Path, column: str) -> tuple[int, ...]:
     InputError
         There is no such file or column, no row, or a cell that is no number of turns.
     """
-    text = read_text(path, "a CSV of run lengths").removeprefix("\ufeff")
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     lengths = []
-    try:
-        columns = reader.fieldnames or ()
-        if column not in columns:
+    for number, line in numbered_rows(path, "a CSV of run lengths", ()):
+        if column not in line:
             raise InputError(
                 f"no column is named {column!r}",
                 where=str(path),
-                expected=f"one of {', '.join(columns)}" if columns else "a header",
-                nearest=nearest_name(column, columns),
+                expected=f"one of {', '.join(line)}",
+                nearest=nearest_name(column, line),
             )
-        for number, line in enumerate(reader, 1):
-            lengths.append(_turns(line[column], f"{path}: row {number}: {column}"))
-    except csv.Error as fault:
-        raise InputError(f"not CSV: {fault}", where=f"{path}: row {len(lengths) + 1}") from None
+        lengths.append(_turns(line[column], f"{path}: row {number}: {column}"))
     if not lengths:
         raise InputError("has no row", where=str(path), expected="one a replication")
     return tuple(lengths)

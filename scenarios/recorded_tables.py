@@ -15,9 +15,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from scenarios.cells import numbered_rows
 from scenarios.workloads.recorded import RowPart, ShapeRow, rows_of, turns_of
 from scenarios.workloads.replay import ReplayWorkload
-from simulator.catalogue import read_text, validated
+from simulator.catalogue import validated
 from simulator.contracts import Turn
 from simulator.errors import InputError, nearest_name
 from simulator.schema import Amount, Table, Tokens
@@ -144,18 +145,9 @@ def read_shape(path: Path) -> tuple[Turn, ...]:
 
 
 def _rows(path: Path) -> Iterator[ShapeRow]:
-    text = read_text(path, "a CSV of a recorded session").removeprefix("\ufeff")
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    number = 0
-    try:
-        for number, line in enumerate(reader, 1):
-            where = f"{path}: row {number}"
-            if None in line:
-                raise InputError("has more cells than the header", where=where)
-            cells = {key: _value(key, cell) for key, cell in line.items() if cell}
-            yield validated(RecordedRow, cells, where).row()
-    except csv.Error as fault:
-        raise InputError(f"not CSV: {fault}", where=f"{path}: row {number + 1}") from None
+    for number, line in numbered_rows(path, "a CSV of a recorded session", ShapeRow._fields):
+        cells = {key: _value(key, cell) for key, cell in line.items() if cell}
+        yield validated(RecordedRow, cells, f"{path}: row {number}").row()
 
 
 def _cells(row: ShapeRow) -> list[str]:

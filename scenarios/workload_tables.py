@@ -7,8 +7,6 @@ have a module of their own, `synthetic_tables`.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -17,11 +15,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from scenarios.cells import numbered_rows
 from scenarios.surroundings import Name
 from scenarios.synthetic_tables import SyntheticTable
 from scenarios.workloads.references import ReferenceGround
 from scenarios.workloads.scripted import Row, ScriptedWorkload, ScriptStep
-from simulator.catalogue import read_text, validated
+from simulator.catalogue import validated
 from simulator.contracts import Workload
 from simulator.errors import InputError, nearest_name
 from simulator.schema import Amount, Share, Table, Tokens, Turns
@@ -205,18 +204,10 @@ class ReferenceTable(Table):
 
 def _csv_rows(path: Path) -> list[ScriptRow]:
     """Return the rows of a script that stands beside its scenario."""
-    text = read_text(path, "a CSV script").removeprefix("\ufeff")
     rows = []
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for number, line in enumerate(reader, 1):
-            where = f"{path}: row {number}"
-            if None in line:
-                raise InputError("has more cells than the header", where=where)
-            cells = {key: _csv_cell(key, value) for key, value in line.items() if value}
-            rows.append(validated(ScriptRow, cells, where))
-    except csv.Error as fault:
-        raise InputError(f"not CSV: {fault}", where=f"{path}: row {len(rows) + 1}") from None
+    for number, line in numbered_rows(path, "a CSV script", tuple(ScriptRow.model_fields)):
+        cells = {key: _csv_cell(key, value) for key, value in line.items() if value}
+        rows.append(validated(ScriptRow, cells, f"{path}: row {number}"))
     return rows
 
 

@@ -58,7 +58,7 @@ OF_OUR_OWN = "Value error, "
 QUOTED = re.compile(r"'([^']*)'")
 """The names in what pydantic says of allowed values."""
 
-UNION_LABEL = re.compile(r"(int|float|bool|str|(literal|list)\[.*\])")
+UNION_LABEL = re.compile(r"(int|float|bool|str|constrained-(int|float|str)|(literal|list)\[.*\])")
 """What pydantic appends to a place to say which of several types did not fit."""
 
 

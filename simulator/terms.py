@@ -6,7 +6,6 @@ runs; the conformance checker asks too, and tells the fault as a check that has 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -30,12 +29,18 @@ from simulator.declarations import (
 )
 from simulator.spans import CONTENT_CLASSES
 
+MOST = 10**9
+"""Tokens of the largest window; nothing that terms count is more."""
+
+MOST_TRIES = 20
+"""Tries, calls or rungs that one rewrite may have: more of them would never end."""
+
 
 def terms_fault(terms: object) -> str:
     """Return what is wrong with declared terms, or nothing.
 
     >>> terms_fault(Terms(retries=-1))
-    'expected retries to be 0 or more, saw -1'
+    'expected retries to be 0 to 20, saw -1'
     >>> terms_fault(Terms())
     ''
     """
@@ -53,9 +58,9 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_count(value: object, least: int) -> bool:
-    """Whether a value is a whole number of at least so many."""
-    return isinstance(value, int) and is_whole(value) and value >= least
+def is_count(value: object, least: int, most: int = MOST) -> bool:
+    """Whether a value is a whole number of at least so many, and no more than anything here can have."""
+    return isinstance(value, int) and is_whole(value) and least <= value <= most
 
 
 def _is_flag(value: object) -> bool:
@@ -67,7 +72,7 @@ def _is_cap(value: object) -> bool:
 
 
 def _is_ratio(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST
 
 
 def _is_set_of(kind: type) -> Callable[[object], bool]:
@@ -122,7 +127,9 @@ def _is_ratios(value: object) -> bool:
 
 
 def _is_ladder(value: object) -> bool:
-    return isinstance(value, tuple) and all(_is_ratio(share) and share <= 1 for share in value)
+    if not isinstance(value, tuple) or len(value) > MOST_TRIES:
+        return False
+    return all(_is_ratio(share) and share <= 1 for share in value)
 
 
 def _is_window(value: object) -> bool:
@@ -137,7 +144,7 @@ def _is_request(value: object) -> bool:
     return (
         is_count(value.overhead_tokens, 0)
         and is_count(value.stub_tokens, 0)
-        and is_count(value.calls, 1)
+        and is_count(value.calls, 1, MOST_TRIES)
         and all(map(_is_flag, switches))
         and all(map(_is_cap, caps))
         and _is_ratio(value.price)
@@ -165,7 +172,7 @@ def _is_background(value: object) -> bool:
 def _is_keep_warm(value: object) -> bool:
     if not isinstance(value, KeepWarmTerms):
         return value is None
-    return _is_ratio(value.ping_seconds) and _is_ratio(value.longest_seconds)
+    return _is_ratio(value.ping_seconds) and value.ping_seconds >= 1 and _is_ratio(value.longest_seconds)
 
 
 SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
@@ -182,7 +189,7 @@ SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("immutable_this_turn", _is_flag, "True or False"),
     ("never_summarised", _is_flag, "True or False"),
     ("retires", _is_flag, "True or False"),
-    ("retries", partial(is_count, least=0), "0 or more"),
+    ("retries", partial(is_count, least=0, most=MOST_TRIES), f"0 to {MOST_TRIES}"),
     ("endless_window", _is_flag, "True or False"),
     ("tombstones", _is_record, "None, or TombstoneTerms with a Placement and 1 token or more"),
     ("red_flag", _is_flag, "True or False"),
@@ -194,7 +201,7 @@ SENSIBLE_TERMS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("request", _is_request, "RequestTerms with calls and caps of 1 or more, and shares in a ladder"),
     ("background", _is_background, "None, or BackgroundTerms"),
     ("reinjection", _is_reinjection, "ReinjectionTerms with tokens of 0 or more"),
-    ("keep_warm", _is_keep_warm, "None, or KeepWarmTerms with seconds above 0"),
+    ("keep_warm", _is_keep_warm, "None, or KeepWarmTerms with a ping each second at most"),
     ("needs", _is_set_of(Need), "a frozenset of Need"),
     ("clairvoyant", _is_flag, "True or False"),
 )

@@ -131,16 +131,19 @@ def test_reproduce_tells_a_miss(command: Command, small_scenario: Path, tmp_path
 @pytest.mark.parametrize(
     ("kind", "at_least", "says"),
     [
-        ("external", "1e6", "2 of 2 expectations hold: 1 fitted, 0 implied, 1 external; 1 of them says that"),
-        ("implied", "1e6", "2 of 2 expectations hold: 1 fitted, 1 implied, 0 external.\n"),  # a switch's
-        ("external", "1", "1 of 2 expectations hold: 1 fitted, 0 implied, 1 external.\n"),  # it is met
+        ("external", "1e6", "2 of 2 expectations hold: 0 fitted, 1 implied, 1 external; 1 of them says that"),
+        ("implied", "1e6", "2 of 2 expectations hold: 0 fitted, 2 implied, 0 external.\n"),  # a switch's
+        ("external", "1", "1 of 2 expectations hold: 0 fitted, 1 implied, 1 external.\n"),  # it is met
     ],
 )
 def test_reproduce_counts_figures_that_are_missed_as_their_scenario_says(
     command: Command, small_scenario: Path, tmp_path: Path, kind: str, at_least: str, says: str
 ) -> None:
-    text = small_scenario.read_text().replace('kind = "implied"', f'kind = "{kind}"')
-    small_scenario.write_text(text.replace("at_least = 1\n", f"at_least = {at_least}\nmust_fail = true\n"))
+    before, after = (
+        'at_least = 1\nkind = "fitted"',
+        f'at_least = {at_least}\nmust_fail = true\nkind = "{kind}"',
+    )
+    small_scenario.write_text(small_scenario.read_text().replace(before, after))
     said = command("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "1")
     assert says in said.out
 

@@ -13,6 +13,7 @@ from policies.loader import read_policy, resolved
 from policies.small_worlds import FULL, STRESS
 from scenarios import load_scenario
 from simulator.contracts import ACCEPTED, Brief, Gate, Lesson, Policy, Proposal, Terms, Verdict
+from simulator.errors import RunFailed
 from simulator.plan import Evict, Fold, RewritePlan, Summarise
 from simulator.questions import Amendment, Reliance, Vitals
 from simulator.setting import Setting
@@ -640,3 +641,20 @@ def test_requests_go_whole_where_that_is_asked_for(
     assert list(whole.propose(shown).sources()) == [1, 2, 3, 4]
     enough = composed("truncate-oldest", {"trigger.low_watermark": 0.5, "selector.pairs": "whole"})
     assert list(enough.propose(shown).sources()) == [1, 2]
+
+
+@pytest.mark.unit
+def test_a_gate_that_says_no_verdict_is_named() -> None:
+    """As one of the older kind, whose `weigh` returned nothing."""
+
+    class Old(Gate):
+        name = "old"
+
+        def weigh(self, view: View, plan: RewritePlan, target: int) -> None:  # type: ignore[override]
+            return None
+
+    made = load_policy("naive")
+    assert isinstance(made, ComposedPolicy)
+    policy = ComposedPolicy("with old", made.terms, replace(made.parts, gates=(Old(),)))
+    with pytest.raises(RunFailed, match="gate 'old' returned NoneType from weigh, expected a Verdict"):
+        simulate(load_scenario("rewrite-budget-exact").setting(), policy)

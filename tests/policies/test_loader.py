@@ -274,3 +274,23 @@ def test_an_entry_point_is_listed_and_loads() -> None:
 def test_an_entry_point_does_not_shadow_the_catalogue() -> None:
     assert policy_names().count("naive") == 1
     assert isinstance(load_policy("naive"), ComposedPolicy)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("replacement = 'x'", "parameters.replacement: unknown value 'x'"),
+        ("keep_requests = -1", "parameters.keep_requests"),
+        ("keep_requests = 1.5", "parameters.keep_requests"),
+        ("headroom_turns = nan", "parameters.headroom_turns"),
+        ("least_progress = 2", "parameters.least_progress"),
+        ("overhead_tokens = 'a'", "parameters.overhead_tokens"),
+    ],
+)
+def test_parameters_are_held_to_what_a_class_says_of_them(tmp_path: Path, said: str, told: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"class = 'policies.conserving:ConservingPolicy'\n[parameters]\n{said}\n")
+    with pytest.raises(InputError) as fault:
+        load_policy(str(path))
+    assert told in str(fault.value)

@@ -333,6 +333,7 @@ def test_every_key_of_the_tables_of_real_systems_reaches_its_part(file: Path) ->
         messages = 3
         turns = 4
         first_turns = 5
+        output_most = 16
         all = true
         latches = true
         target_tokens = 6
@@ -352,7 +353,7 @@ def test_every_key_of_the_tables_of_real_systems_reaches_its_part(file: Path) ->
         keep_last = 3
         keep_tokens = 4
         keep_share = 0.5
-        keep_of = "window"
+        keep_of = "usable"
         keep_rounds = "up"
         keep_counts_head = true
         keep_turns = 6
@@ -419,14 +420,15 @@ def test_every_key_of_the_tables_of_real_systems_reaches_its_part(file: Path) ->
     terms, parts = policy.terms, policy.parts
     assert terms.needs == {Need.USER_TURNS, Need.PAIRS}
     assert parts.trigger == Trigger(
-        tokens=1, reserve=2, messages=3, turns=4, first_turns=5, together=True, latches=True, target_tokens=6
-    )
+        tokens=1, reserve=2, messages=3, turns=4, first_turns=5, together=True, latches=True, target_tokens=6,
+        output_most=16,
+    )  # fmt: skip
     ratios = (("json", 0.7), ("cjk", 0.3))
     assert terms.counter == CounterTerms(CounterKind.USAGE, 1.0, ratios, False, True, False, 7)
     assert terms.window == WindowTerms(8, False)
     assert parts.selector.enough_tokens == 1
     assert parts.selector.keeping == Keeping(
-        2, 3, 4, 0.5, "window", "up", True, 6, 7, 0.12, 0.13, 14, "paired", "forward", "back", 8, 15, 9, 10,
+        2, 3, 4, 0.5, "usable", "up", True, 6, 7, 0.12, 0.13, 14, "paired", "forward", "back", 8, 15, 9, 10,
         11, "whole",
     )  # fmt: skip
     rule = parts.replacement
@@ -693,3 +695,20 @@ def test_any_value_at_any_key_makes_a_policy_or_an_input_error(value: object, ke
         assert "\n" not in str(told)
     else:
         assert isinstance(policy.terms, Terms)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("[selector]\noldest_share = 0.1\noldest_step = 1e-9", "selector.oldest_step"),
+        ("[keep_warm]\nenabled = true\nping_seconds = 5e-324", "keep_warm.ping_seconds"),
+        ("[reinjection]\nstanding_tokens = 'al'", "reinjection.standing_tokens: "),
+    ],
+)
+def test_what_would_take_for_ever_or_means_nothing_is_refused(tmp_path: Path, said: str, told: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(said)
+    with pytest.raises(InputError) as fault:
+        load_policy(str(path))
+    assert told in str(fault.value)

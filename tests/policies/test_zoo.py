@@ -46,8 +46,9 @@ FIGURES: dict[str, dict[str, object]] = {
     },
     "claude-code-auto": {
         "trigger.reserve": 13_000, "trigger.output_most": 20_000, "reinjection.results": 5,
-        "reinjection.result_tokens": 5_000, "reinjection.standing_tokens": 25_000, "reinjection.standing_item_tokens": 5_000,
-        "guard.thrash_turns": 3, "guard.halt_after": 3, "request.shares_prefix": True,
+        "reinjection.result_tokens": 5_000, "reinjection.standing_tokens": 25_000,
+        "reinjection.standing_item_tokens": 5_000, "guard.thrash_turns": 3, "guard.halt_after": 3,
+        "request.shares_prefix": True,
     },
     "codex-local": {
         "trigger.fraction": 0.9, "keeping.user_tokens": 20_000, "replacement.position": "last",
@@ -251,7 +252,22 @@ def test_one_that_fails_is_asked_as_often_as_its_system_is() -> None:
     scenario = load_scenario("zoo-coding-agent", {"provider.failure_share": 1.0})
     (first, *_) = simulate(scenario.setting(), load_policy("langchain-summarize"), seed=11).rewrite_rows
     assert first.outcome == "failed"
-    assert first.calls == 3
+    assert first.requests == 3
+
+
+@pytest.mark.documented
+@pytest.mark.parametrize(
+    ("window", "reserve", "kept"),
+    [(32_768, 2_048, 30_720 // 4), (32_768, 12_768, 20_000 // 4), (200_000, 32_000, 8_000)],
+)
+def test_the_tail_of_opencode_is_a_quarter_of_what_is_usable(window: int, reserve: int, kept: int) -> None:
+    context = events("u" * 1_000)
+    policy = load_policy("opencode-compact")
+    policy.begin(Brief(window, reserve))
+    gauge = gauge_of(context, CheckPoint.OVERFLOW)._replace(window=window, output_reserve=reserve)
+    assert policy.check(gauge)
+    gone = tuple(policy.propose(look(context, gauge)).sources())
+    assert context.tokens - sum(context[identity].tokens for identity in gone) == kept
 
 
 GATE_OF = {"G1": "reclaim", "G2": "size_cap", "G3": "result_target", "G4": "prediction"}

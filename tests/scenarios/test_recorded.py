@@ -201,7 +201,7 @@ def test_faults_of_a_row(written: Writer, row: int, text: str, told: str) -> Non
 
 
 def test_faults_of_a_file(written: Writer) -> None:
-    assert "row 1: tokns: unknown key" in (
+    assert "header: unknown column 'tokns'" in (
         line := told_of(written, HEADER.replace("tokens", "tokns") + ROWS[0])
     )
     assert "did you mean 'tokens'?" in line
@@ -304,3 +304,9 @@ def test_recorded_rewrites_are_events_of_the_shape() -> None:
 def test_the_shapes_are_small() -> None:
     assert sum(path.stat().st_size for path in RECORDED.iterdir()) < 400_000
     assert {path.stem for path in RECORDED.glob("*.csv")} == {name.removeprefix("log-") for name in SHIPPED}
+
+
+@pytest.mark.unit
+def test_a_column_that_stands_twice_is_refused(written: Writer) -> None:
+    header = HEADER.strip() + ",tokens\n"
+    assert "header: column 'tokens' stands twice" in told_of(written, header + "\n".join(ROWS))

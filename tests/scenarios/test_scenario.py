@@ -226,7 +226,8 @@ def test_faults_of_a_csv(written: Writer, rows: str, told: str) -> None:
 def test_unknown_columns_of_a_csv(written: Writer) -> None:
     written("at,kind,token\n0,user,5\n", "script.csv")
     line = fault_of(written(BESIDE))
-    assert "row 1: token: unknown key" in line or "row 1: tokens: Field required (and 1 more)" in line
+    assert "header: unknown column 'token'" in line
+    assert line.endswith("did you mean 'tokens'?")
 
 
 def test_a_csv_that_cannot_be_read(written: Writer, tmp_path: Path) -> None:
