@@ -46,6 +46,7 @@ findings:      ## the sweeps of docs/findings.md into results/, and its pictures
 	for study in $(FINDINGS); do \
 		$(REWRITELAB) sweep $$study --fresh && cp results/$$study/$$study.png docs/images/ || exit 1; \
 	done
+	$(PYTHON) docs/shrink_image.py docs/images/policy-zoo.png
 	for study in $(FINDINGS_TABLES); do $(REWRITELAB) sweep $$study --fresh || exit 1; done
 
 bench:         ## ratios, never absolute times

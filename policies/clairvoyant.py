@@ -9,6 +9,7 @@ on dollars it is no bound, and one that forgets what is still used may be cheape
 from __future__ import annotations
 
 from policies.gates.payback import rebuild
+from policies.keeping import whole_requests
 from simulator.contracts import Brief, CheckPoint, Lesson, MeasurementPlan, Policy, Terms
 from simulator.plan import Evict, RewritePlan
 from simulator.schema import Share
@@ -58,7 +59,7 @@ class ClairvoyantPolicy(Policy):
     def propose(self, view: View) -> RewritePlan:
         """Evict what nothing will lean on."""
         gauge = view.gauge
-        over = _whole([item for item in view.items if _is_over(item, gauge.turn)], view)
+        over = whole_requests(view.items, [item for item in view.items if _is_over(item, gauge.turn)])
         saved = sum(item.tokens for item in over)
         refusal = "" if over else "everything is still used"
         return RewritePlan(tuple(Evict(item.id) for item in over), saved, refusal=refusal)
@@ -73,10 +74,3 @@ def _is_over(item: Item, turn: int) -> bool:
     """Whether a span that this turn's request need not read is used no more."""
     last = item.born if item.last_use is None else item.last_use
     return item.kind not in KEPT and not item.marked and item.born < turn and last < turn
-
-
-def _whole(over: list[Item], view: View) -> list[Item]:
-    """Return what is over of requests that are over as a whole: calls and results go together."""
-    ids = {item.id for item in over}
-    torn = {item.pair for item in view.items if item.pair is not None and item.id not in ids}
-    return [item for item in over if item.pair is None or item.pair not in torn]

@@ -155,8 +155,8 @@ class ComposedPolicy(Policy):
             gate.learn(lesson)
         self._admission.learn(lesson, whole=self._whole)
         trigger = self.parts.trigger
-        recovered = trigger is not None and not trigger.is_over(lesson.tokens, self._window)
-        return self.guard.count(lesson, recovered=recovered, called=called)
+        over = trigger is None or trigger.is_over(lesson.tokens, self._window, self._brief.output_reserve)
+        return self.guard.count(lesson, recovered=not over, called=called)
 
     def resume(self, vitals: Vitals) -> Verdict:
         """Ask the guard, and then the gates, in order, whether to go on with the working set."""

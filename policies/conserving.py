@@ -11,13 +11,14 @@ one pays that knows the end; with steady growth its passes settle at `optimal_th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from policies.gates.conservation import ConservationGate
 from policies.gates.evidence import EvidenceGate
 from policies.gates.payback import PaybackGate, Work, cost
 from policies.gates.progress import ProgressGate
+from policies.keeping import whole_requests
 from simulator.contracts import (
     Brief,
     CheckPoint,
@@ -283,7 +284,7 @@ class ConservingPolicy(Policy):
             operations = [Mask(item.id, PLACEHOLDER_TOKENS) for item in going]
             saving = sum(item.tokens - PLACEHOLDER_TOKENS for item in going)
             return RewritePlan(tuple(operations), saving)
-        dead = _whole([item for item in movable if item.dead], movable)
+        dead = whole_requests(movable, [item for item in movable if item.dead])
         read = [item for item in movable if item.id not in {one.id for one in dead}]
         operations = [Evict(item.id) for item in dead]
         tokens = sum(item.tokens for item in read)
@@ -292,10 +293,3 @@ class ConservingPolicy(Policy):
         written = min(round(self._ratio * tokens), self._brief.summary_cap or tokens)
         saving = sum(item.tokens for item in dead) + tokens - written
         return RewritePlan(tuple(operations), saving, tuple(item.id for item in dead))
-
-
-def _whole(chosen: Sequence[Item], movable: Iterable[Item]) -> list[Item]:
-    """Return the chosen items without those whose request has a part that was not chosen."""
-    ids = {item.id for item in chosen}
-    torn = {item.pair for item in movable if item.pair is not None and item.id not in ids}
-    return [item for item in chosen if item.pair is None or item.pair not in torn]

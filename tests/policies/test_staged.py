@@ -216,6 +216,23 @@ def test_the_whole_is_refused_only_where_all_stages_refuse(
     assert "302" in plan.refusal
 
 
+def test_a_stage_that_may_not_start_leaves_the_others_to_it(
+    stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
+) -> None:
+    conserves = '[gates]\norder = ["conservation"]'
+    hopeless = 'kinds = ["instruction"]'  # of which nothing stands
+    first = stage("first", 'kind = "evict"', 'kinds = ["tool_result"]')
+    last = stage("last", 'kind = "evict"', hopeless, gates=conserves)
+    shown = view([item(1, 600)], results=600)
+    policy = begun(Layered([first, last]))
+    assert policy.check(shown.gauge)
+    assert policy.admit(shown.gauge).accepted
+    assert policy.propose(shown).operations == (Evict(1),)
+    none = begun(Layered([stage("other", 'kind = "evict"', hopeless, gates=conserves), last]))
+    assert none.check(shown.gauge)
+    assert not none.admit(shown.gauge).accepted
+
+
 def test_savings_that_were_refused_are_not_enough(
     stage: Callable[..., str], item: Callable[..., Item], view: Callable[..., View]
 ) -> None:

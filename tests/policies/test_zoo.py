@@ -92,9 +92,7 @@ FIGURES: dict[str, dict[str, object]] = {
         "trigger.fraction": 0.9 * 0.9, "keeping.tokens": 20_000, "keeping.users": 1, "replacement.cap": 4_096,
         "request.item_tokens": 2_000 // 4,
     },
-    "cline-basic": {
-        "trigger.low_watermark": 0.7 * 0.81, "keeping.pairs": "whole", "gates.result_target": 0.7 * 0.81,
-    },
+    "cline-basic": {"trigger.low_watermark": 0.7 * 0.81, "keeping.pairs": "whole"},
     "roo-summary": {
         "trigger.fraction": 0.9, "trigger.output_most": 8_192, "request.overhead_tokens": 1_580,
         "reinjection.standing_tokens": 50_000 // 4, "keeping.last": 0,
