@@ -39,7 +39,7 @@ docs:          ## the code blocks of README and docs, and the examples in docstr
 tables:        ## the tables in docs/*.md that are made from the code
 	$(PYTHON) docs/make_tables.py
 
-validation:    ## the tables of docs/validation.md, from runs of all that has an external figure
+validation:    ## the tables of docs/validation.md, from runs of what is held to published figures
 	$(PYTHON) docs/make_validation.py
 
 findings:      ## the sweeps of docs/findings.md into results/, and its pictures

@@ -40,7 +40,7 @@ class Expectation(Table):
     another policy in the same world. Several runs are taken `over`: their mean, the share in which
     the response lies in the band, a quantile, or every one. The band is `equals` and `within`,
     `between`, `at_least` or `at_most`. With `must_fail`, the row passes where the figure is missed:
-    the signature of a switch.
+    the signature of a switch, or, of an external figure, a miss that is owned up to.
     """
 
     policy: str

@@ -29,8 +29,8 @@ from simulator.declarations import (
 )
 from simulator.spans import CONTENT_CLASSES
 
-MOST = 10**9
-"""Tokens of the largest window; nothing that terms count is more."""
+MOST = 10**18
+"""Nothing that terms count is more: beyond it numbers no longer add up."""
 
 MOST_TRIES = 20
 """Tries, calls or rungs that one rewrite may have: more of them would never end."""
