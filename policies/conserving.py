@@ -148,6 +148,7 @@ class ConservingPolicy(Policy):
         self._ratio = self._believed_ratio
         self._rent = 0.0
         self._floor: int | None = None
+        self._summary = 0
         self._last: int | None = None
         self._growth = self._largest = 0.0
         self._wait_until = 0
@@ -207,6 +208,7 @@ class ConservingPolicy(Policy):
         self._last = None
         if lesson.freed > 0:
             self._rent, self._floor, self._wait_until = 0.0, lesson.tokens, 0
+            self._summary = lesson.summaries
         elif not self._failed:
             self._wait_until = lesson.tokens + round(max(self._growth, 1))
         return False
@@ -236,13 +238,24 @@ class ConservingPolicy(Policy):
         return max(math.floor(usable - room), (usable + gauge.by_kind[Kind.HEAD]) // 2)
 
     def _work(self, gauge: Gauge, freeable: int, keep: int) -> Work:
-        """Return what a rewrite would take now, in constant time."""
+        """Return what a rewrite would take now, in constant time.
+
+        That the call reads what goes once more is left out: each call of waiting adds as much to it, so
+        that it moves no best moment. The gate counts it.
+        """
         if not self._summarises:
             return Work(saved=freeable, behind=max(0, gauge.tokens - freeable - gauge.by_kind[Kind.HEAD]))
-        written = min(round(self._ratio * freeable), self._brief.summary_cap or freeable)
-        return Work(
-            self.terms.request.overhead_tokens, written, gauge.tokens, freeable - written, keep + written
-        )
+        written = self._written(freeable + self._summary)  # the last summary is summarised again
+        saved = freeable - (written - self._summary)
+        stays = gauge.tokens - freeable
+        return Work(self.terms.request.overhead_tokens, written, stays, saved, keep + written)
+
+    def _written(self, read: int) -> int:
+        """Return what a summary of so many tokens is expected to take, within its documented limits."""
+        if not read:
+            return 0
+        longest = self._brief.summary_cap or read
+        return max(self._brief.summary_floor, min(round(self._ratio * read), longest))
 
     def _relaxations(self) -> Iterator[Relaxation]:
         """Yield what a plan spares, each time less: what is leant on, what is needed, the newest requests."""
@@ -290,6 +303,5 @@ class ConservingPolicy(Policy):
         tokens = sum(item.tokens for item in read)
         if read:
             operations.append(Fold(tuple(item.id for item in read)))
-        written = min(round(self._ratio * tokens), self._brief.summary_cap or tokens)
-        saving = sum(item.tokens for item in dead) + tokens - written
+        saving = sum(item.tokens for item in dead) + tokens - self._written(tokens)
         return RewritePlan(tuple(operations), saving, tuple(item.id for item in dead))

@@ -41,7 +41,7 @@ def read_lengths(path: Path, column: str) -> tuple[int, ...]:
             )
         lengths.append(_turns(line[column], f"{path}: row {number}: {column}"))
     if not lengths:
-        raise InputError("has no row", where=str(path), expected="one a replication")
+        raise InputError("has no row", where=str(path), expected="a header, and one a replication")
     return tuple(lengths)
 
 

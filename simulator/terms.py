@@ -32,7 +32,7 @@ from simulator.spans import CONTENT_CLASSES
 MOST = 10**18
 """Nothing that terms count is more: beyond it numbers no longer add up."""
 
-MOST_TRIES = 20
+MOST_TRIES = 100
 """Tries, calls or rungs that one rewrite may have: more of them would never end."""
 
 
@@ -40,7 +40,7 @@ def terms_fault(terms: object) -> str:
     """Return what is wrong with declared terms, or nothing.
 
     >>> terms_fault(Terms(retries=-1))
-    'expected retries to be 0 to 20, saw -1'
+    'expected retries to be 0 to 100, saw -1'
     >>> terms_fault(Terms())
     ''
     """

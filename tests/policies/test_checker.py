@@ -114,7 +114,7 @@ CAUGHT = {
         "",
         "expected counter to be CounterTerms with ratios that are finite and above 0, saw CounterTerms(",
     ),
-    "RetriesLessThanNever": ("terms", "", "expected retries to be 0 or more, saw -1"),
+    "RetriesLessThanNever": ("terms", "", "expected retries to be 0 to 100, saw -1"),
     "ChargesInText": ("terms", "", "expected charges to be a frozenset of Component"),
 }
 """Class of the zoo: the check that must catch it, the method it must name, what the detail must say."""

@@ -220,11 +220,11 @@ def test_each_replication_and_each_agent_has_its_length(lengths: Callable[[str],
     ("text", "message"),
     [
         ("task,raw\na,3\n", "no column is named 'mask'; expected one of task, raw; did you mean 'task'?"),
-        ("task,mask\n", "has no row; expected one a replication"),
+        ("task,mask\n", "has no row; expected a header, and one a replication"),
         ("task,mask\na,3\nb,0\n", "row 2: mask: '0' is no number of turns; expected 1 to 1,000,000"),
         ("task,mask\na,3\nb\n", "row 2: mask: '' is no number of turns"),
         ("task,mask\na,2.5\n", "row 1: mask: '2.5' is no number of turns"),
-        ("", "no column is named 'mask'; expected a header"),
+        ("", "has no row; expected a header"),
     ],
 )
 def test_lengths_that_cannot_be_read(lengths: Callable[[str], Path], text: str, message: str) -> None:
