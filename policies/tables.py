@@ -227,7 +227,7 @@ class RequestTable(Table):
     on_failure: Literal["leave", "drop", "raise"] = "leave"
     refuses_empty: bool = True
     from_user: bool = False
-    stub_tokens: Tokens = 10
+    stub_tokens: Tokens = 0
 
     def terms(self) -> RequestTerms:
         """Return what the table stands for."""

@@ -8,10 +8,8 @@ published studies pool them over their tasks.
 from __future__ import annotations
 
 from scenarios.taking import Number, committed
+from simulator.prices import PRICED_TOKENS
 from simulator.simulation import Run
-
-PRICED_TOKENS = 1_000_000
-"""Tokens that a price is said for."""
 
 
 def own_input(run: Run) -> Number:

@@ -136,7 +136,7 @@ class AnswerTable(Table):
     truncated_share: Share = 0.0
     truncated_part: Share = 0.5
     inflated_share: Share = 0.0
-    inflated_ratio: Positive = 1.1
+    inflated_ratio: Positive = 1.0
 
     @model_validator(mode="after")
     def _shares_of_one(self) -> AnswerTable:

@@ -174,7 +174,7 @@ class RequestTerms:
     reads_all: bool = False
     coverage_tokens: int | None = None
     from_user: bool = False
-    stub_tokens: int = 10
+    stub_tokens: int = 0
     item_tokens: int | None = None
     window: int | None = None
     price: float = 1.0

@@ -148,7 +148,7 @@ class AnswerLaw:
     inflated_share: float = _number(
         0, "p_l", "share of answers", "field reports S21 and S24: larger summaries"
     )
-    inflated_ratio: float = _number(1.1, "rho_l", "1", "72,706 to 79,680 tokens (policy zoo, gates)")
+    inflated_ratio: float = _number(1, "rho_l", "1", "field reports S21, S24: over its source")
 
     def __post_init__(self) -> None:
         shares = self.empty_share + self.truncated_share + self.inflated_share
