@@ -20,6 +20,7 @@ from experiments.console import (
     Json,
     Plot,
     Policies,
+    Progress,
     Save,
     Seed,
     Sets,
@@ -61,6 +62,7 @@ def reproduce_command(
         int | None,
         typer.Option("--box", help="Measure at N points the share of a parameter box that holds.", min=1),
     ] = None,
+    progress: Progress = "auto",
     json: Json = False,
 ) -> None:
     """Run the documented failures; print documented beside simulated, pass or miss."""
@@ -73,12 +75,14 @@ def reproduce_command(
         for scenario in chosen:
             root = 1 if seed is None else seed
             with results_alone_on_stdout():
-                shares = box_shares(scenario, points=box, replications=20, seed=root, workers=workers)
+                shares = box_shares(
+                    scenario, points=box, replications=20, seed=root, workers=workers, show=progress
+                )
             say(reports.box_json(shares) if json else reports.box_table(scenario, shares))
         return
     ready_folder(output)
     with results_alone_on_stdout():
-        findings = reproduce(chosen, workers=workers, seed=seed, output=output)
+        findings = reproduce(chosen, workers=workers, seed=seed, output=output, show=progress)
     lines = reports.findings_json(findings)
     write_atomically(output / "findings.jsonl", lines.encode())
     say(lines if json else reports.findings_table(findings, output))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,6 +16,10 @@ from simulator.errors import InputError
 Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout, nothing else there.")]
 Workers = Annotated[
     int | None, typer.Option("--workers", help="Processes; all usable cores by default.", min=1)
+]
+Progress = Annotated[
+    Literal["auto", "bar", "plain", "none"],
+    typer.Option("--progress", help="On stderr; auto is a bar on a terminal and nothing elsewhere."),
 ]
 Policies = Annotated[
     list[str], typer.Option("--policy", help="Name, TOML file or package.module:Class; repeatable.")

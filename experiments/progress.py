@@ -1,8 +1,7 @@
-"""How far a long job is, on stderr: a bar for eyes, plain lines for logs, or nothing.
+"""How far a long job is, on stderr: a bar on a terminal, plain lines where they are asked for, or nothing.
 
 In come steps (`advance`); out come done of total, rate, time left, and failures. Standard output is never
-touched, so that `--json` stays clean. A bar's animation frames would fill a log, and a bar that is silent
-until the end looks dead in one: hence the plain lines. Rich is imported for a bar only.
+touched, so that `--json` stays clean. Rich is imported for a bar only.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def progress(total: int, label: str, mode: Mode = "auto", *, done: int = 0) -> I
     label : str
         What is done, in a word or two.
     mode : {"auto", "bar", "plain", "none"}
-        `auto` is a bar on a terminal and plain lines elsewhere, in CI and on a dumb terminal.
+        `auto` is a bar on a terminal, plain lines on a dumb one, and nothing elsewhere.
     done : int
         Steps that an earlier session did; they count as done, but not for rate and time left.
 
@@ -52,7 +51,7 @@ def progress(total: int, label: str, mode: Mode = "auto", *, done: int = 0) -> I
     ...     shown.advance()
     """
     if mode == "auto":
-        mode = "bar" if _eyes_watch(sys.stderr) else "plain"
+        mode = _mode_for(sys.stderr)
     tally = Tally(total, label, done=done)
     if mode == "none" or sys.stderr is None:
         yield _Silent()
@@ -161,7 +160,8 @@ def _rich_bar() -> RichProgress:
     )
 
 
-def _eyes_watch(stream: TextIO | None) -> bool:
-    if stream is None or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
+def _mode_for(stream: TextIO | None) -> Mode:
+    """Return what suits those who read a stream; in CI a terminal is none."""
+    if stream is None or not stream.isatty() or os.environ.get("CI"):
+        return "none"
+    return "plain" if os.environ.get("TERM") == "dumb" else "bar"

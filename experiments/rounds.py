@@ -9,14 +9,23 @@ Modeling and Analysis, 5th edition, section 9.4.1) with the look-ahead of Hoad, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.experiment import Experiment, Sequential
 from experiments.plan import Plan
-from experiments.statistics import Race, kim_nelson, mean_interval, paired_difference
+from experiments.statistics import (
+    Interval,
+    Race,
+    kim_nelson,
+    mean_interval,
+    paired_difference,
+    paired_share_difference,
+    share_interval,
+)
+from scenarios.measures import is_yes_or_no
 
 FEWEST = 2
 """Values below which nothing is known of a width."""
@@ -78,21 +87,26 @@ def _running(
 def half_width(experiment: Experiment, rule: Sequential, seen: NDArray[np.float64]) -> float:
     """Return the widest half-width of a difference to the baseline; of one policy, of its mean.
 
+    Intervals are Student's; of a response that is 0 or 1 they are Agresti and Min's, and Wilson's.
     `seen` holds the responses of one point, shape (policies, replications), NaN where there is none.
     """
+    of_shares = is_yes_or_no(rule.response)
     policies = list(experiment.policies)
     if len(policies) == 1:
         values = seen[0][~np.isnan(seen[0])]
-        return mean_interval(values).half_width if values.size >= FEWEST else math.inf
+        return _width(_share if of_shares else mean_interval, values)
     baseline = policies.index(str(rule.baseline))
-    widest = 0.0
-    for place in range(len(policies)):
-        if place == baseline:
-            continue
-        pairs = seen[[place, baseline]]
-        pairs = pairs[:, ~np.isnan(pairs).any(axis=0)]
-        widest = max(widest, paired_difference(*pairs).half_width if pairs.shape[1] >= FEWEST else math.inf)
-    return widest
+    differ = paired_share_difference if of_shares else paired_difference
+    rivals = [seen[[place, baseline]] for place in range(len(policies)) if place != baseline]
+    return max(_width(differ, *pairs[:, ~np.isnan(pairs).any(axis=0)]) for pairs in rivals)
+
+
+def _share(values: NDArray[np.float64]) -> Interval:
+    return share_interval(int(values.sum()), values.size)
+
+
+def _width(interval: Callable[..., Interval], *columns: NDArray[np.float64]) -> float:
+    return interval(*columns).half_width if columns[0].size >= FEWEST else math.inf
 
 
 def _still_racing(

@@ -427,9 +427,16 @@ def _manifest_of(folder: Path, *, damaged_too: bool = False) -> dict[str, Any] |
 
 
 def _strangers(folder: Path) -> list[str]:
-    """Return what in a folder could be taken for the results of a sweep."""
-    ours = [folder / JOURNAL, *folder.glob("*.parquet")]
-    return [path.name for path in ours if path.is_file() or (path.is_dir() and any(path.iterdir()))]
+    """Return what in a folder without a manifest is of somebody else; hidden files are nobody's results."""
+    if not folder.is_dir():
+        return []
+    journal = folder / JOURNAL  # empty, where a driver was killed before its manifest stood
+    with writing(folder):
+        return sorted(
+            path.name
+            for path in folder.iterdir()
+            if not path.name.startswith(".") and (path != journal or not path.is_dir() or any(path.iterdir()))
+        )
 
 
 def _finished(

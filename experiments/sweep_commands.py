@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from experiments.console import Json, Sets, Workers, results_alone_on_stdout, say
+from experiments.console import Json, Progress, Sets, Workers, results_alone_on_stdout, say
 from simulator.errors import InputError, one_line
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def sweep_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the co
     yes: Annotated[bool, typer.Option("--yes", help="Consent to a very large sweep.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what has failed.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results of an earlier sweep.")] = False,
+    progress: Progress = "auto",
     json: Json = False,
 ) -> None:
     """Run an experiment file, or what is missing of it; write Parquet and a picture."""
@@ -66,6 +67,7 @@ def sweep_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the co
                 only=only or [],
                 fresh=fresh,
                 retry_failed=retry_failed,
+                show=progress,
                 command=["rewritelab", *sys.argv[1:]],
             )
     except KeyboardInterrupt:

@@ -35,6 +35,10 @@ DEEPEST = 32
 """Tables and lists within one another; a deeper file is not one of ours, and would exhaust the stack."""
 
 
+LONGEST_PATH = 120
+"""Characters of a path that a message repeats."""
+
+
 class Entry(NamedTuple):
     """One catalogue file: its name, its place, and its data with those of its base under them."""
 
@@ -172,26 +176,59 @@ def merged(below: Mapping[str, object], above: Mapping[str, object]) -> Data:
 
 
 def overridden(data: Data, overrides: Mapping[str, object]) -> Data:
-    """Return `data` with values set at dotted paths. Raises InputError where a path goes through a value.
+    """Return `data` with values set at dotted paths.
 
-    >>> overridden({"a": {"x": 1}}, {"a.x": 2})
-    {'a': {'x': 2}}
+    A key that is a number picks a row of a list, counted from 0; another key picks the row of that `name`.
+    Raises InputError where a path leads through a value, or to a row that is not there.
+
+    >>> overridden({"a": {"x": 1}, "row": [{"name": "b", "y": 0}]}, {"a.x": 2, "row.b.y": 3, "row.0.z": 4})
+    {'a': {'x': 2}, 'row': [{'name': 'b', 'y': 3, 'z': 4}]}
     """
     result = data
     for path, value in overrides.items():
-        layer: object = value
         keys = path.split(".")
+        where = f"the path {path if len(path) <= LONGEST_PATH else path[:LONGEST_PATH] + '...'}"
+        if not all(keys):
+            raise InputError(f"{path!r} is not a path", expected="table.key")
         if len(keys) > DEEPEST:
-            raise InputError(f"a path of {len(keys)} keys", where="--set", expected="table.key=value")
-        require_shallow(value, f"--set {path}")
-        for key in reversed(keys):
-            if not key:
-                raise InputError(f"{path!r} is not a path", where="--set", expected="table.key=value")
-            layer = {key: layer}
-        assert isinstance(layer, dict)
-        _require_tables(result, path)
-        result = merged(result, layer)
+            raise InputError(f"a path of {len(keys)} keys", where=where, expected="table.key")
+        require_shallow(value, where)
+        laid = _laid(result, keys, value, where)
+        assert isinstance(laid, dict)
+        result = laid
     return result
+
+
+def _laid(under: object, keys: list[str], value: object, where: str, at: str = "") -> object:
+    """Return what stands at `at` with a value laid over what stands in it below some keys."""
+    if not keys and isinstance(under, Mapping) and isinstance(value, Mapping):
+        return merged(under, value)
+    if not keys:
+        return value
+    key, *further = keys
+    if isinstance(under, list):
+        place = _place_of(key, under, at, where)
+        return [*under[:place], _laid(under[place], further, value, where, key), *under[place + 1 :]]
+    if under is None:
+        under = {}
+    if not isinstance(under, Mapping):
+        raise InputError(f"{at} is a value, not a table", where=where)
+    return {**under, key: _laid(under.get(key), further, value, where, key)}
+
+
+def _place_of(key: str, rows: list[object], at: str, where: str) -> int:
+    """Return which row of a list a key picks: the number that it is, or the first row of that name."""
+    names = [row.get("name") if isinstance(row, Mapping) else None for row in rows]
+    for keys in ([str(number) for number in range(len(rows))], names):
+        if key in keys:
+            return keys.index(key)
+    known = [name for name in names if isinstance(name, str)]
+    raise InputError(
+        f"{at} has no row {key!r}",
+        where=where,
+        expected=f"a number below {len(rows)}" + (" or the name of a row" if known else ""),
+        nearest=nearest_name(key, known),
+    )
 
 
 def validated(model: type[Model], data: Data, where: str) -> Model:
@@ -236,13 +273,3 @@ def _of_another_kind(table: object, below: object) -> bool:
 
 def _a(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
-
-
-def _require_tables(data: Mapping[str, object], path: str) -> None:
-    layer: object = data
-    for key in path.split(".")[:-1]:
-        if not isinstance(layer, Mapping) or key not in layer:
-            return
-        layer = layer[key]
-        if not isinstance(layer, Mapping):
-            raise InputError(f"{key} is a value, not a table", where=f"--set {path}")

@@ -20,7 +20,13 @@ from experiments.designs.factorial import fractional
 from experiments.experiment import Experiment, PlotTable
 from experiments.factors import Factor, Value
 from experiments.results import interval_columns
-from experiments.statistics import Interval, mean_interval, paired_difference, paired_share_difference
+from experiments.statistics import (
+    Interval,
+    mean_interval,
+    paired_difference,
+    paired_share_difference,
+    share_contrast,
+)
 from scenarios.measures import is_yes_or_no
 
 if TYPE_CHECKING:
@@ -81,7 +87,8 @@ def effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
     Columns are `response`, `effect` (names of its factors), `order` (how many they are), `mean`, `low`,
     `high` and `n` (worlds behind them); main effects first, factors in the order of the file. Of a fraction
-    there are main effects alone, and `effect` names after ` = ` what it cannot tell from each.
+    there are main effects alone, and `effect` names after ` = ` what it cannot tell from each. Intervals are
+    Student's; of a response that is 0 or 1 they are `share_contrast`'s.
     """
     import pandas as pd
 
@@ -102,7 +109,7 @@ def effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
                         "response": response,
                         "effect": TIMES.join(experiment.factors[place] for place in chosen),
                         "order": order,
-                        **interval_columns(mean_interval(own) if own.size else None),
+                        **interval_columns(_effect(own, response)),
                     }
                 )
     return pd.DataFrame(rows)
@@ -142,6 +149,13 @@ def _without_rounding(contrasts: NDArray[np.float64], largest: NDArray[np.float6
     return np.where(np.abs(contrasts) <= ROUNDING * largest, 0.0, contrasts)
 
 
+def _effect(contrasts: NDArray[np.float64], response: str) -> Interval | None:
+    """Return the interval of an effect, one contrast a world; None of no world."""
+    if not contrasts.size:
+        return None
+    return share_contrast(contrasts) if is_yes_or_no(response) else mean_interval(contrasts)
+
+
 def _difference(level: NDArray[np.float64], baseline: NDArray[np.float64]) -> Interval:
     """Return the paired difference, where what differs by rounding alone does not differ."""
     same = np.isclose(level, baseline, rtol=ROUNDING, atol=0.0)
@@ -168,7 +182,7 @@ def _main_effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
                     "response": response,
                     "effect": " = ".join([name, *aliases]),
                     "order": 1,
-                    **interval_columns(mean_interval(own) if own.size else None),
+                    **interval_columns(_effect(own, response)),
                 }
             )
     return pd.DataFrame(rows)

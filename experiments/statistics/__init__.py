@@ -23,7 +23,13 @@ from experiments.statistics.multiple import (
     mcnemar_p_value,
     paired_t_p_value,
 )
-from experiments.statistics.pairs import PairedDifference, paired, paired_difference, paired_share_difference
+from experiments.statistics.pairs import (
+    PairedDifference,
+    paired,
+    paired_difference,
+    paired_share_difference,
+    share_contrast,
+)
 from experiments.statistics.selection import BestVerdict, Race, best_subset, compare_with_best, kim_nelson
 from experiments.statistics.sensitivity import (
     ElementaryEffect,
@@ -74,6 +80,7 @@ __all__ = [
     "paired_t_p_value",
     "quantile_interval",
     "restricted_mean",
+    "share_contrast",
     "share_interval",
     "sobol_indices",
     "welch_average",

@@ -149,16 +149,46 @@ def paired_share_difference(a: ArrayLike, b: ArrayLike, confidence: float = CONF
     >>> paired_share_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
     0.5
     """
-    require_share(confidence, "confidence")
-    n = pair(a, b)[0].size
     more, fewer = discordant(a, b)
-    estimate = (more - fewer) / n
-    size = n + 4 * ADDED
-    centre = (more - fewer) / size
-    error = math.sqrt(((more + fewer + 2 * ADDED) / size - centre**2) / size)
+    both = pair(a, b)[0].size - more - fewer
+    return share_contrast([1.0] * more + [-1.0] * fewer + [0.0] * both, confidence)
+
+
+def share_contrast(contrasts: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of the mean of contrasts of trials that are 0 or 1, one contrast a replication.
+
+    A contrast is a difference of shares within one world: an effect of a factorial design, or a pair. Half
+    an observation of 1, half of -1 and one of 0 are added, and Wald's interval taken, cut to [-1, 1]. For
+    pairs this is the interval of Agresti and Min, as `paired_share_difference` has it.
+
+    Parameters
+    ----------
+    contrasts : array_like of float, shape (n,)
+        Each in [-1, 1].
+    confidence : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If one is outside [-1, 1], none is left, or `confidence` is outside (0, 1).
+
+    Examples
+    --------
+    >>> found = share_contrast([0.5, 0.5, 0.5])
+    >>> found.estimate, found.low < 0.5 < found.high
+    (0.5, True)
+    """
+    require_share(confidence, "confidence")
+    kept = sample(contrasts)
+    if np.abs(kept).max() > 1:
+        raise ValueError("a contrast of shares lies in [-1, 1]")
+    size = kept.size + 4 * ADDED
+    estimate, centre = float(kept.mean()), float(kept.sum()) / size
+    error = math.sqrt(max(0.0, (float(np.square(kept).sum()) + 2 * ADDED) / size - centre**2) / size)
     half_width = NormalDist().inv_cdf((1 + confidence) / 2) * error
     low, high = max(centre - half_width, -1.0), min(centre + half_width, 1.0)
-    return Interval(estimate, min(low, estimate), max(high, estimate), n, confidence)
+    return Interval(estimate, min(low, estimate), max(high, estimate), kept.size, confidence)
 
 
 def discordant(a: ArrayLike, b: ArrayLike) -> tuple[int, int]:

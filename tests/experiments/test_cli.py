@@ -323,9 +323,11 @@ def test_a_process_of_its_own(spawn: Command) -> None:
 
 
 def test_progress_goes_to_stderr(spawn: Command, small_scenario: Path) -> None:
-    said = spawn("reproduce", small_scenario, "--output", "out", "--workers", "1", "--json")
-    assert len(objects(said.out)) == 2
-    assert "runs: 12/12 (100%)" in said.err
+    asked = ("reproduce", small_scenario, "--output", "out", "--workers", "1", "--json")
+    quiet, told = spawn(*asked), spawn(*asked, "--progress", "plain")
+    assert len(objects(quiet.out)) == len(objects(told.out)) == 2
+    assert quiet.err == ""
+    assert "runs: 12/12 (100%)" in told.err
 
 
 @pytest.mark.parametrize("words", [("list",), ("run", EXACT, "--policy", "naive"), ("--help",)])
@@ -455,7 +457,7 @@ def test_wrong_words(command: Command, zoo: str, words: str, told: tuple[str, ..
     [
         ("window.tokens", ("--set", "sets nothing", "path=value")),
         ("=5", ("--set", "sets nothing")),
-        ("window..tokens=5", ("--set", "'window..tokens' is not a path")),
+        ("window..tokens=5", ("'window..tokens' is not a path",)),
         ("window.tokens=abc", ("--set window.tokens", "'abc' is not a TOML value")),
         ("window.tokens=5\nhead=3", ("--set window.tokens", "is not a TOML value")),
         ("window.tokens=-5", ("window.tokens", "greater than or equal to 1", "got -5")),
@@ -464,13 +466,13 @@ def test_wrong_words(command: Command, zoo: str, words: str, told: tuple[str, ..
         ("window.tokens=inf", ("window.tokens",)),
         ("laws.rationale.base=nan", ("laws.rationale.base", "finite", "got nan")),
         ("window.token=5", ("window.token", "unknown key", "did you mean 'tokens'?")),
-        ("window.tokens.size=5", ("--set window.tokens.size", "tokens is a value, not a table")),
+        ("window.tokens.size=5", ("the path window.tokens.size", "tokens is a value, not a table")),
         ("widow.tokens=5", ("widow", "unknown key", "did you mean 'window'?")),
         ('workload.kind="random"', ("workload", "synthetic", "scripted")),
         ("policy.trigger.fracton=0.9", ("naive.toml", "trigger.fracton", "did you mean 'fraction'?")),
         ("naive.trigger.fraction=-1", ("naive.toml", "trigger.fraction", "greater than 0")),
-        (f"{'a.' * 2000}a=1", ("--set", "2001 keys")),
-        (f"window.tokens={'[' * 50}{']' * 50}", ("--set window.tokens", "nested too deeply")),
+        (f"{'a.' * 2000}a=1", ("the path a.a.", "2001 keys")),
+        (f"window.tokens={'[' * 50}{']' * 50}", ("the path window.tokens", "nested too deeply")),
         (f"window.tokens={'[' * 5000}{']' * 5000}", ("--set window.tokens", "not a TOML value")),
         ("policy.trigger=5", ("trigger",)),
     ],
@@ -889,7 +891,8 @@ def test_interrupted_sweep_resumes_to_the_same_bytes(
 def test_interrupted_reproduce_leaves_nothing(
     begin: Callable[..., subprocess.Popen[str]], tmp_path: Path, workers: str
 ) -> None:
-    process = begin("reproduce", "rewrite-budget-spiral", "--output", tmp_path / "out", "--workers", workers)
+    words = ("reproduce", "rewrite-budget-spiral", "--workers", workers, "--progress", "plain")
+    process = begin(*words, "--output", tmp_path / "out")
     assert process.stderr is not None
     assert process.stderr.readline().startswith("runs: ")
     code, out, err = interrupt(process)

@@ -183,7 +183,7 @@ def test_words_are_set_over_the_file_and_over_every_run(small_experiment: Path, 
     [
         ("experiment.replication=2", "unknown key.* did you mean 'replications'"),
         ("experiment.replications=0", "replications: .*greater than or equal to 1"),
-        ("experiment.replications.first=1", "--set replications.first"),
+        ("experiment.replications.first=1", "the path replications.first"),
         ("experiment.plot.kind=true", "plot.kind"),
         ("experiment.=2", "'' is not a path"),
         ("run.horizon=[1]", "set.run.horizon"),

@@ -370,10 +370,10 @@ def test_a_run_that_is_not_of_the_plan_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_fresh_removes_only_what_is_ours(tmp_path: Path, files_of: FilesOf) -> None:
     """Also a table that the earlier sweep had kept and this one does not."""
-    (tmp_path / "notes.txt").write_text("mine")
     with open_store(tmp_path) as store:
         fill(store, range(4))
         store.compact()
+    (tmp_path / "notes.txt").write_text("mine")
     with open_store(tmp_path) as store:
         fill(store, range(4, 6))
     (tmp_path / "thesis.parquet").write_text("mine")
@@ -401,6 +401,7 @@ def test_fresh_removes_only_what_is_ours(tmp_path: Path, files_of: FilesOf) -> N
         ("manifest.json", "[" * 100_000, "cannot be read"),
         ("runs.parquet", "of another", "'runs.parquet', but no manifest.json"),
         ("journal/by-hand.jsonl", "of another", "'journal', but no manifest.json"),
+        ("notes.txt", "of another", "'notes.txt', but no manifest.json says of what sweep"),
     ],
 )
 def test_a_folder_of_others_is_left_as_it_is(

@@ -172,17 +172,48 @@ def test_references(reference: str, told: str) -> None:
 
 @pytest.mark.parametrize("path", ["window..tokens", "", ".", "window.tokens."])
 def test_overrides_need_a_path(path: str) -> None:
-    with pytest.raises(InputError, match=r"is not a path; expected table\.key=value"):
+    with pytest.raises(InputError, match=r"is not a path; expected table\.key"):
         load_scenario("rewrite-budget-exact", {path: 1})
 
 
 def test_overrides_do_not_go_through_values() -> None:
-    with pytest.raises(InputError, match=r"--set window\.tokens\.size: tokens is a value, not a table"):
+    with pytest.raises(InputError, match=r"the path window\.tokens\.size: tokens is a value, not a table"):
         load_scenario("rewrite-budget-exact", {"window.tokens.size": 1})
     overridden = load_scenario("rewrite-budget-exact", {"window.tokens": 7, "laws.rationale": {"base": 3}})
     assert overridden.file.window.tokens == 7
     assert overridden.file.window.head == 17_101
     assert overridden.file.laws.rationale.base == 3
+
+
+def test_overrides_reach_into_the_rows_of_a_list_by_number_and_by_name() -> None:
+    untouched = load_scenario("instruction-decay").file.premise
+    by_number = load_scenario("instruction-decay", {"premise.0.mean_interval": 3}).file.premise
+    by_name = load_scenario("instruction-decay", {"premise.schema version.mean_interval": 3}).file.premise
+    assert by_number == by_name
+    assert by_number[0].mean_interval == 3 != untouched[0].mean_interval
+    assert by_number[1:] == untouched[1:]
+    shrunk = load_scenario(
+        "rewrite-budget-exact", {"window.switches": [[4, 23_000], [9, 22_000]], "window.switches.1.1": 21_000}
+    )
+    assert shrunk.file.window.switches == ((4, 23_000), (9, 21_000))
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (
+            "premise.9.mean_interval",
+            "the path premise.9.mean_interval: premise has no row '9'; expected a number below",
+        ),
+        ("premise.schema versin.mean_interval", "no row 'schema versin'; .*did you mean 'schema version'"),
+        ("premise.-1.mean_interval", "premise has no row '-1'"),
+        ("premise.\N{SUPERSCRIPT TWO}.mean_interval", "premise has no row"),
+        ("premise.0.mean_intervl", "did you mean 'mean_interval'"),
+    ],
+)
+def test_rows_that_are_not_there(path: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        load_scenario("instruction-decay", {path: 3})
 
 
 # ------------------------------------------------------------------------------------ the CSV beside
