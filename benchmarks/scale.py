@@ -20,11 +20,11 @@ from findings import Finding, in_time, of_ratio, require
 from pairing import Measure, cpu, paired, wall
 from sweeps import LONG, LONG_TURNS, MICROSECOND, WORKERS, plan_of
 
-from experiments import sweeping
+from experiments import job as job_of_runs
+from experiments.job import SweepJob, run_at, tables_of
 from experiments.journal import Journal
 from experiments.runner import LARGEST_CHUNK, run_tasks, stream_tasks
 from experiments.store import RUNS
-from experiments.sweeping import SweepJob, run_at
 from experiments.workers import Failure
 
 ALONE_TARGET, CHUNKED_TARGET = 250, 40
@@ -66,7 +66,7 @@ def workers_against_bare(rounds: int, runs: int) -> Finding:
         for done in run_tasks(job, tasks, workers=WORKERS)
         if not isinstance(done, Failure) and done.tables is not None
     ]
-    at = list(sweeping.tables_of(job.plan.experiment)[RUNS]).index("turns")
+    at = list(tables_of(job.plan.experiment)[RUNS]).index("turns")
     turns = sum(int(row[at] or 0) for row in rows)
     work = require({"turns": (turns, runs * LONG_TURNS), "runs": (len(rows), runs)})
     # throughput is the reciprocal of time: the workers are the reference of this ratio
@@ -128,7 +128,7 @@ def rows_overhead(rounds: int) -> Finding:
     """Measure what a sweep adds to a run in its worker: labels, responses, and the line of the journal."""
     plan = plan_of(LONG.format(runs=ROWS, keep=[]))
     made = run_at(plan, plan.coordinates(0))
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(sweeping, "run_at", lambda *_: made):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(job_of_runs, "run_at", lambda *_: made):
         job = SweepJob(plan, Journal(Path(folder), "measured"))
 
         def work() -> None:

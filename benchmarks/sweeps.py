@@ -21,9 +21,10 @@ from pairing import cpu, paired
 from turn import bare_timeouts, counted_events
 
 from experiments.experiment import load_experiment
+from experiments.job import SweepJob, run_at
 from experiments.plan import Plan
 from experiments.store import JOURNAL, SweepStore, read_runs, read_table
-from experiments.sweeping import SweepJob, run_at, sweep
+from experiments.sweeping import sweep
 from experiments.workers import open_pool
 
 WORKERS = 2

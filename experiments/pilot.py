@@ -13,12 +13,12 @@ import numpy as np
 from experiments.choosing import chosen
 from experiments.experiment import Experiment
 from experiments.identity import identity_of
+from experiments.job import SweepJob
 from experiments.plan import Plan
 from experiments.rounds import wanted
 from experiments.runner import usable_cores
 from experiments.statistics import mean_interval
 from experiments.store import finished_in
-from experiments.sweeping import SweepJob
 from simulator import RunFailed
 
 PILOT_RUNS = 12

@@ -65,6 +65,16 @@ class Plan:
         scenarios, points, policies, replications = self.shape
         return scenarios * points * policies * replications
 
+    @property
+    def points(self) -> int:
+        """Points of all scenarios."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def runs_a_point(self) -> int:
+        """Runs of one point: its policies, each with the most replications."""
+        return self.shape[2] * self.shape[3]
+
     def coordinates(self, run: int) -> Coordinates:
         """Return where a run stands."""
         _, points, policies, replications = self.shape

@@ -26,8 +26,8 @@ SHARE_BETWEEN_LINES = 0.05
 class Progress(Protocol):
     """What a job tells while it runs."""
 
-    def advance(self, steps: int = 1, *, failures: int = 0) -> None:
-        """Say that `steps` more are done, of which `failures` failed."""
+    def advance(self, steps: int = 1, *, failures: int = 0, more: int = 0) -> None:
+        """Say that `steps` are done, of which `failures` failed, and that `more` have come to be done."""
 
 
 @contextlib.contextmanager
@@ -83,9 +83,10 @@ class Tally:
         self.total, self.label, self.done, self.failures, self.clock = total, label, done, 0, clock
         self.began_with, self.began_at = done, clock()
 
-    def count(self, steps: int, failures: int) -> None:
-        """Take in what has been done since the last call."""
+    def count(self, steps: int, failures: int, more: int = 0) -> None:
+        """Take in what has been done, and has come to be done, since the last call."""
         self.done += steps
+        self.total += more
         self.failures += failures
 
     def line(self) -> str:
@@ -114,9 +115,9 @@ class PlainLines:
         self.tally, self.stream = tally, stream
         self.said_done, self.said_at = tally.done, tally.began_at
 
-    def advance(self, steps: int = 1, *, failures: int = 0) -> None:
+    def advance(self, steps: int = 1, *, failures: int = 0, more: int = 0) -> None:
         """Count the steps, and say so if it is time to."""
-        self.tally.count(steps, failures)
+        self.tally.count(steps, failures, more)
         late = self.tally.clock() - self.said_at >= SECONDS_BETWEEN_LINES
         if late or self.tally.done - self.said_done >= SHARE_BETWEEN_LINES * self.tally.total:
             self._say()
@@ -137,13 +138,14 @@ class _Bar:
         self.tally, self.bar = tally, bar
         self.task = bar.add_task(tally.line(), total=tally.total, completed=tally.done)
 
-    def advance(self, steps: int = 1, *, failures: int = 0) -> None:
-        self.tally.count(steps, failures)
-        self.bar.update(self.task, completed=self.tally.done, description=self.tally.line())
+    def advance(self, steps: int = 1, *, failures: int = 0, more: int = 0) -> None:
+        self.tally.count(steps, failures, more)
+        line = self.tally.line()
+        self.bar.update(self.task, completed=self.tally.done, total=self.tally.total, description=line)
 
 
 class _Silent:
-    def advance(self, steps: int = 1, *, failures: int = 0) -> None:
+    def advance(self, steps: int = 1, *, failures: int = 0, more: int = 0) -> None:
         pass
 
 

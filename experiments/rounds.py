@@ -1,4 +1,4 @@
-"""Sequential replications: which runs are wanted next, given all that have been.
+"""Which runs a sweep still has to make; under a rule, given all that have been made.
 
 The answer depends on the rows alone, never on order, workers or a resume: each point is walked from its
 first replications on, and stops where its rule is met, or at the cap. Half-widths follow Law (Simulation
@@ -44,14 +44,93 @@ def wanted(
         Which runs are done, and their response, NaN where a run failed or has none.
     """
     shape = (-1, len(plan.experiment.policies), plan.replications)
-    done, seen = finished.reshape(shape), values.reshape(shape)
-    needed = np.zeros(done.shape, dtype=bool)
-    for point, lacking in enumerate(needed):
-        for count, running in _stages(plan.experiment, rule, seen[point]):
-            lacking[running, :count] = ~done[point][running, :count]
-            if lacking.any():
-                break
-    return needed.reshape(-1)
+    points = zip(finished.reshape(shape), values.reshape(shape), strict=True)
+    return np.concatenate([_wanted_at(plan.experiment, rule, *point).reshape(-1) for point in points])
+
+
+def _wanted_at(
+    experiment: Experiment, rule: Sequential, done: NDArray[np.bool_], seen: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return which runs of one point are wanted next, shape (policies, replications) as what is known."""
+    lacking = np.zeros(done.shape, dtype=bool)
+    for count, running in _stages(experiment, rule, seen):
+        lacking[running, :count] = ~done[running, :count]
+        if lacking.any():
+            break
+    return lacking
+
+
+class Agenda:
+    """The runs that a sweep still has to make; under a rule there come more as results come in.
+
+    A point asks for its next replications as soon as all that it asked for are there, whatever the others do.
+
+    Parameters
+    ----------
+    plan : Plan
+    meant, finished, again : numpy.ndarray of bool, shape (runs,)
+        Which runs are meant at all, which are done, and which of those have to be made again.
+    values : numpy.ndarray of float, shape (runs,), or None
+        The response that a rule reads, NaN where there is none; None without a rule.
+
+    Attributes
+    ----------
+    todo : list of int
+        Numbers of runs; it grows.
+    done : int
+        Runs that were done before.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        meant: NDArray[np.bool_],
+        finished: NDArray[np.bool_],
+        again: NDArray[np.bool_],
+        values: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.plan, self.values = plan, values
+        self.finished = (finished | ~meant) & ~again
+        if values is None:
+            first = ~self.finished
+        else:
+            first = again.copy()
+            for point in np.setdiff1d(range(plan.points), np.flatnonzero(again) // plan.runs_a_point):
+                first[self._runs_of(point)] = self._wanted_at(point)
+        self.todo: list[int] = np.flatnonzero(first).tolist()
+        self.done = int((meant & finished & ~first).sum())
+        self._open = np.bincount(np.flatnonzero(first) // plan.runs_a_point, minlength=plan.points)
+
+    @property
+    def total(self) -> int:
+        """Runs that were done before, and all that were or are to do so far."""
+        return self.done + len(self.todo)
+
+    def take(self, run: int, value: float | None) -> int:
+        """Take in that a run is done, and its response; return how many runs this has added."""
+        if self.values is None:
+            return 0
+        point = run // self.plan.runs_a_point
+        self.finished[run] = True
+        self.values[run] = math.nan if value is None else value
+        self._open[point] -= 1
+        if self._open[point]:
+            return 0
+        more = self._runs_of(point).start + np.flatnonzero(self._wanted_at(point))
+        self.todo += more.tolist()
+        self._open[point] = len(more)
+        return len(more)
+
+    def _runs_of(self, point: int) -> slice:
+        return slice(point * self.plan.runs_a_point, (point + 1) * self.plan.runs_a_point)
+
+    def _wanted_at(self, point: int) -> NDArray[np.bool_]:
+        """Return which runs of a point are wanted next, shape (runs of a point,)."""
+        rule, runs = self.plan.experiment.file.replications, self._runs_of(point)
+        assert isinstance(rule, Sequential) and self.values is not None
+        shape = (-1, self.plan.replications)
+        known = self.finished[runs].reshape(shape), self.values[runs].reshape(shape)
+        return _wanted_at(self.plan.experiment, rule, *known).reshape(-1)
 
 
 def _stages(

@@ -114,8 +114,8 @@ def stream_tasks(
     """Yield `(index, result)` in order of completion, keeping no result: memory does not grow.
 
     Close the iterator (`contextlib.closing`) to stop: what is pending is cancelled and our workers end at
-    once, as they do when Ctrl-C or any other exception passes through. Parameters and errors are those of
-    `run_tasks`.
+    once, as they do when Ctrl-C or any other exception passes through. The tasks may grow meanwhile: what is
+    appended before the next result is asked for is run too. Parameters and errors are those of `run_tasks`.
 
     Parameters
     ----------
@@ -135,7 +135,6 @@ def stream_tasks(
     pace = _Pace(chunk, width)
     if not tasks or (open_executor is None and width == 1):
         return _serial(function, tasks, pace)
-    pace.width = width = min(width, len(tasks))
     modules = ["__main__", getattr(execute, "__module__", "__main__")]
     opener = open_executor or (lambda: open_pool(width, modules))
     return _Crew(function, tasks, pace, opener, time_limit).stream()

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from experiments.identity import identity_of
+from experiments.job import run_at
 from experiments.plan import Coordinates, Plan
 from experiments.results import Results
 from experiments.statistics import mser, welch_average
 from experiments.statistics.warmup import BATCH
 from experiments.store import read_manifest
-from experiments.sweeping import run_at
 from simulator import InputError, Run, RunFailed, Setting
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ import pytest
 from experiments import clusters as cluster_module
 from experiments.clusters import cluster, versions
 from experiments.experiment import load_experiment
-from experiments.sweeping import TIMES, sweep
+from experiments.job import TIMES
+from experiments.sweeping import sweep
 from simulator.errors import InputError
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")

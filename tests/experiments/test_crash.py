@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import load_experiment
+from experiments.job import TIMES
 from experiments.journal import journals_in
 from experiments.store import FAILURES, RUNS, read_manifest, read_runs, read_table
-from experiments.sweeping import TIMES, sweep
+from experiments.sweeping import sweep
 
 EXPERIMENT = """\
 summary = "three hundred short runs, a half of which fail"

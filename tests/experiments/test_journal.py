@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from experiments.experiment import load_experiment
 from experiments.files import DiskFault
+from experiments.job import SweepJob
 from experiments.journal import Journal, Line, Tables, is_of_another, journals_in, lines_of, read_at
 from experiments.plan import Plan
-from experiments.sweeping import SweepJob
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 

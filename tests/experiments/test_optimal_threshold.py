@@ -23,8 +23,8 @@ from dataclasses import replace
 import pytest
 
 from experiments.experiment import load_experiment
+from experiments.job import response, run_at
 from experiments.plan import Coordinates, Plan
-from experiments.sweeping import response, run_at
 from policies import load_policy
 from policies.conserving import ConservingPolicy, optimal_threshold
 from scenarios import load_scenario

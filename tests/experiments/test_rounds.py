@@ -14,7 +14,7 @@ from scipy import stats
 from experiments.experiment import Experiment, ExperimentFile, Sequential, load_experiment
 from experiments.factors import Factor
 from experiments.plan import Plan
-from experiments.rounds import wanted
+from experiments.rounds import Agenda, wanted
 from experiments.store import read_runs
 from experiments.sweeping import sweep
 from simulator import InputError
@@ -69,6 +69,25 @@ def run_out(
         finished[done] = True
         values[done] = made[done]
     pytest.fail("it never ends")
+
+
+def run_on(plan: Plan, responses: Responses, seed: int, *, before: int = 0) -> np.ndarray:
+    """Let an agenda grow while its runs end in any order, `before` of them before a resume."""
+    rng = np.random.default_rng(seed)
+    made = responses.reshape(-1)
+    finished, values = np.zeros(plan.size, dtype=bool), np.full(plan.size, np.nan)
+    meant, never = np.ones(plan.size, dtype=bool), np.zeros(plan.size, dtype=bool)
+    for stop in (before, plan.size):
+        agenda = Agenda(plan, meant, finished.copy(), never, values.copy())
+        flying = list(agenda.todo)
+        while flying and finished.sum() < stop:
+            run = flying.pop(int(rng.integers(len(flying))))
+            assert not finished[run]
+            finished[run], values[run] = True, made[run]
+            added = agenda.take(run, None if np.isnan(made[run]) else float(made[run]))
+            if added:
+                flying += agenda.todo[-added:]
+    return finished.reshape(responses.shape).sum(axis=2)
 
 
 def paired_width(first: np.ndarray, second: np.ndarray) -> float:
@@ -205,6 +224,22 @@ def test_the_same_runs_whatever_the_order_and_the_interruptions(seed: int, rule:
         return shuffle.permutation(todo)[: shuffle.integers(1, todo.size + 1)]
 
     assert (run_out(plan, rule, responses, some) == run_out(plan, rule, responses)).all()
+
+
+@pytest.mark.unit
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    before=st.integers(0, 60),
+    rule=st.sampled_from(
+        [half_width(half_width=2.0), half_width(look_ahead=0, step=1, first=2), best(cap=60)]
+    ),
+)
+def test_an_agenda_grows_to_the_same_runs_in_any_order(seed: int, before: int, rule: Sequential) -> None:
+    rng = np.random.default_rng(seed)
+    plan = planned(rule, ("a", "b", "c"), points=2)
+    responses = rng.normal([[[0.0], [1.0], [2.0]]], 3.0, (2, 3, rule.cap))
+    responses[rng.random(responses.shape) < 0.02] = np.nan
+    assert (run_on(plan, responses, seed, before=before) == run_out(plan, rule, responses)).all()
 
 
 @pytest.mark.unit

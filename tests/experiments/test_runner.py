@@ -23,9 +23,10 @@ from experiments import runner
 from experiments import workers as workers_module
 from experiments.experiment import load_experiment
 from experiments.files import DiskFault
+from experiments.job import TIMES
 from experiments.runner import run_tasks, stream_tasks, usable_cores
 from experiments.store import read_runs
-from experiments.sweeping import TIMES, sweep
+from experiments.sweeping import sweep
 from experiments.workers import Chunk, Failure, open_pool, unpack
 from simulator.errors import InputError, RunFailed
 
