@@ -13,6 +13,7 @@ import sys
 
 PACKAGES = ("simulator", "policies", "scenarios", "experiments")
 BAD_USAGE = 2
+INTERRUPTED = 130
 
 
 def main() -> int:
@@ -21,14 +22,18 @@ def main() -> int:
     Returns
     -------
     int
-        The exit code: 2 if a package is missing or shadowed, else what the command line says.
+        The exit code: 2 if a package is missing or shadowed, 130 after a Ctrl-C in the midst of loading, else
+        what the command line says.
     """
-    complaint = find_complaint(os.path.dirname(os.path.abspath(__file__)))
-    if complaint:
-        print(f"rewritelab: {complaint}", file=sys.stderr)
-        return BAD_USAGE
-    from experiments.cli import main as run_command_line
-
+    try:
+        complaint = find_complaint(os.path.dirname(os.path.abspath(__file__)))
+        if complaint:
+            print(f"rewritelab: {complaint}", file=sys.stderr)
+            return BAD_USAGE
+        from experiments.cli import main as run_command_line
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     return run_command_line()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.reports import printable_json
-from simulator.catalogue import names, read_text, read_toml
+from simulator.catalogue import names, read_head, read_text, read_toml
 from simulator.errors import InputError, nearest_name
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +54,7 @@ def listing(kind: str | None = None) -> list[Entry]:
     for word, folder in FOLDERS.items():
         if kind in (None, word):
             for name in names(folder):
-                data = read_toml(folder / f"{name}.toml")
+                data = read_head(folder / f"{name}.toml")
                 keys = (*OF_ALL, *OF_POLICIES) if word == "policies" else OF_ALL
                 rows.append(Entry(_singular(word), name, *(str(data.get(key, "")) for key in keys)))
     return sorted(rows, key=_place) if kind == "policies" else rows

@@ -364,7 +364,9 @@ def _resolved(
 ) -> tuple[str, ...]:
     """Return names in the order asked for, patterns and groups replaced by the names that fit."""
     found: dict[str, None] = {}
-    for word in asked:
+    for place, word in enumerate(asked):
+        if word in asked[:place]:
+            raise InputError(f"{word!r} stands twice", where=where, expected="distinct names")
         fitting = [word]
         if word.startswith(GROUP):
             fitting = _in_group(word.removeprefix(GROUP))

@@ -2,17 +2,15 @@
 
 That is the version, scenarios, policies, factors, design, replications and responses as the file has them,
 and what scenarios and policies mean, told by digests; classes of a user's own in a policy are told by the
-text of their modules too. Two identities that differ can say where.
+text of their modules, and of those that these import. Two identities that differ can say where.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import json
 import platform
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import partial
@@ -23,6 +21,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, Point
 from experiments.factors import Value
+from experiments.sources import sources_of
 from policies import load_policy
 from scenarios import load_scenario
 from simulator import InputError
@@ -105,7 +104,7 @@ def points_to_try(experiment: Experiment) -> Iterator[Point]:
                 yield experiment.point_at(others | {factor.name: label})
 
 
-def differences_between(there: Identity, here: Identity) -> str:
+def differences_between(there: Mapping[str, object], here: Mapping[str, object]) -> str:
     """Return in words where two identities differ, at most three places of all.
 
     >>> differences_between({"file": {"seed": 1}}, {"file": {"seed": 2}})
@@ -149,7 +148,7 @@ def _scenario_form(reference: str, overrides: dict[str, object]) -> object:
 
 
 def _policy_form(reference: str, overrides: dict[str, object]) -> object:
-    """Return what a policy is, its terms and its parts, and the texts of the modules that others wrote."""
+    """Return what a policy is: its terms, its parts, and the texts that others wrote for it."""
     modules: set[str] = set()
     try:
         policy = load_policy(reference, overrides)
@@ -162,12 +161,7 @@ def _policy_form(reference: str, overrides: dict[str, object]) -> object:
             where=reference,
             expected="plain values and objects with attributes",
         ) from fault
-    theirs = sorted(name for name in modules if name.partition(".")[0] not in OURS)
-    return [form, [[name, _source_of(name)] for name in theirs]]
-
-
-OURS = frozenset({"simulator", "policies"}) | sys.stdlib_module_names
-"""Packages whose texts follow from the versions."""
+    return [form, [list(source) for source in sources_of(modules)]]
 
 
 def _built(
@@ -254,11 +248,3 @@ def _attributes(value: object) -> object:
     if not (hasattr(value, "__dict__") or hasattr(value, "__slots__")):
         raise TypeError(f"a {type(value).__qualname__} has no attributes to tell it by, got {value!r}")
     return object.__getstate__(value)
-
-
-def _source_of(module: str) -> str:
-    """Return the text of a module, or nothing where there is none."""
-    try:
-        return inspect.getsource(sys.modules[module])
-    except (KeyError, OSError, TypeError):
-        return ""

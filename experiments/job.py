@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import NamedTuple, get_args, get_type_hints
 
 from experiments.experiment import Experiment
 from experiments.factors import Factor
+from experiments.identity import differences_between, versions
 from experiments.journal import Journal, Scalar, Tables
 from experiments.parquet import Columns
 from experiments.plan import Coordinates, Plan
@@ -17,7 +18,7 @@ from experiments.store import FAILURES, RUNS
 from experiments.workers import Failure
 from scenarios.measures import MEASURES
 from simulator import Run, simulate
-from simulator.errors import SKIPPED, RunSkipped
+from simulator.errors import SKIPPED, RunFailed, RunSkipped
 from simulator.ledger import RewriteEntry
 from simulator.recorder import EventRow, ObedienceRow, TurnRow
 
@@ -59,6 +60,9 @@ class SweepJob:
         self._of_rule = None if isinstance(rule, int) else responses.index(rule.response) - len(responses)
         """Where the response that a rule reads stands in a row of the runs, which ends with the responses."""
 
+    def __reduce__(self) -> tuple[Callable[..., SweepJob], tuple[object, ...]]:
+        return _unpacked, (self.plan, self.journal, versions())
+
     def __call__(self, run: int) -> Done:
         """Make one run. Raises RunFailed for a policy's fault, InputError for one that does not load."""
         started = time.perf_counter()
@@ -94,6 +98,13 @@ class SweepJob:
             "obedience": made.obedience_rows,
         }
         return {RUNS: [row], FAILURES: [], **{name: [list(one) for one in kept[name]] for name in file.keep}}
+
+
+def _unpacked(plan: Plan, journal: Journal | None, there: Mapping[str, object]) -> SweepJob:
+    """Return a job that has travelled. Raises RunFailed where its rows would follow from other versions."""
+    if there != (here := versions()):
+        raise RunFailed("worker", f"other versions than the driver's: {differences_between(there, here)}")
+    return SweepJob(plan, journal)
 
 
 def run_at(plan: Plan, at: Coordinates) -> Run:

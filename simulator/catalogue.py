@@ -118,6 +118,15 @@ def read_toml(path: Path) -> Data:
     return data
 
 
+def read_head(path: Path) -> Data:
+    """Return what stands in a TOML file before its first table. Raises InputError as `read_toml`."""
+    head = re.split(r"^\[", read_text(path, "a TOML file"), maxsplit=1, flags=re.MULTILINE)[0]
+    try:
+        return tomllib.loads(head)
+    except ValueError:  # cut within a text or a list of several lines, or there is a fault to tell
+        return read_toml(path)
+
+
 def read_text(path: Path, expected: str) -> str:
     """Return the text of a small file; `expected` says in messages what it should be. Raises InputError."""
     try:

@@ -125,3 +125,15 @@ def test_importing_the_launcher_imports_none_of_the_four() -> None:
     printed = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)
 
     assert printed.strip() == "[]"
+
+
+@pytest.mark.unit
+def test_a_ctrl_c_while_all_is_loaded_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rewritelab, "find_complaint", interrupted)
+    assert rewritelab.main() == 130
+    assert capsys.readouterr() == ("", "interrupted\n")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import builtins
 import logging
+import pickle
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import clusters as cluster_module
 from experiments.clusters import cluster, versions
 from experiments.experiment import load_experiment
-from experiments.job import TIMES
+from experiments.job import TIMES, SweepJob
+from experiments.plan import Plan
 from experiments.sweeping import sweep
-from simulator.errors import InputError
+from simulator.errors import InputError, RunFailed
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 
@@ -127,6 +130,17 @@ def test_an_error_of_the_drivers_leaves_the_cluster_usable(
             with pytest.raises(DiskFault):
                 sweep(experiment, tmp_path / "a", workers=2, open_executor=engine.open_executor, show="none")
         assert engine.open_executor().submit(abs, -1).result() == 1
+
+
+@pytest.mark.unit
+def test_no_worker_of_other_versions_makes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that joins a cluster when all have been asked is asked by the job itself."""
+    job = SweepJob(Plan(load_experiment("trigger-and-watermark")), None)
+    travelled = pickle.dumps(job)
+    assert isinstance(pickle.loads(travelled), SweepJob)
+    monkeypatch.setattr("experiments.job.versions", lambda: {**versions(), "numpy": "0.9"})
+    with pytest.raises(RunFailed, match=f'numpy is "{np.__version__}" there and "0.9" here'):
+        pickle.loads(travelled)
 
 
 # --------------------------------------------------------------------------- what is told

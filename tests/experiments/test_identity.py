@@ -94,6 +94,7 @@ def test_the_digest_follows_nothing_else(own: Path) -> None:
 
 MINE = """
 import dataclasses
+import numpy
 from gates import Gated
 from policies import ComposedPolicy, load_policy
 from simulator.contracts import Policy
@@ -116,19 +117,33 @@ class Gated(Above):
 """
 
 FAMILY = """
+import helpers.figures as figures
 from simulator.contracts import Gate
 
 class Above(Gate):
-    name = "above"
+    name = figures.name()
 """
+
+HELPERS = {
+    "helpers/__init__.py": "",
+    "helpers/figures.py": "from . import words\ndef name():\n    return words.NAME\n",
+    "helpers/words.py": "NAME = 'above'\ndef unused():\n    return 1\n",
+    "bystander.py": "NAME = 'of nobody'\n",
+}
+"""What the family imports, and a module that nobody does."""
 
 
 @pytest.mark.unit
-def test_the_digest_follows_the_text_of_a_class(small_experiment: Path, tmp_path: Path) -> None:
+def test_the_digest_follows_the_text_of_a_class_and_of_what_it_imports(
+    small_experiment: Path, tmp_path: Path
+) -> None:
     """Asked in processes of their own: there a set has another order, and a module another text."""
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "gates.py").write_text(GATES)
     (tmp_path / "family.py").write_text(FAMILY)
+    (tmp_path / "helpers").mkdir()
+    for name, written in HELPERS.items():
+        (tmp_path / name).write_text(written)
     text = small_experiment.read_text().replace('kind = "phase"', 'kind = "table"')
     small_experiment.write_text(
         text.replace('["naive-never-summarised"]', '["mine:Mine", "mine:Composed", "guarded"]')
@@ -150,10 +165,11 @@ def test_the_digest_follows_the_text_of_a_class(small_experiment: Path, tmp_path
 
     first = asked("1")
     assert asked("2") == first
-    for module in (tmp_path / "mine.py", tmp_path / "gates.py", tmp_path / "family.py"):
+    for name in ("mine.py", "gates.py", "family.py", *HELPERS):
+        module = tmp_path / name
         text = module.read_text()
-        module.write_text(f"{text}    limit = 3\n")
-        assert asked("1") != first, module
+        module.write_text(f"{text}# edited\n")
+        assert (asked("1") == first) == (name == "bystander.py"), module
         module.write_text(text)
     assert asked("1") == first
 
