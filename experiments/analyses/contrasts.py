@@ -109,7 +109,7 @@ def effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
                         "response": response,
                         "effect": TIMES.join(experiment.factors[place] for place in chosen),
                         "order": order,
-                        **interval_columns(_effect(own, response)),
+                        **interval_columns(contrast_interval(own, response) if own.size else None),
                     }
                 )
     return pd.DataFrame(rows)
@@ -149,10 +149,8 @@ def _without_rounding(contrasts: NDArray[np.float64], largest: NDArray[np.float6
     return np.where(np.abs(contrasts) <= ROUNDING * largest, 0.0, contrasts)
 
 
-def _effect(contrasts: NDArray[np.float64], response: str) -> Interval | None:
-    """Return the interval of an effect, one contrast a world; None of no world."""
-    if not contrasts.size:
-        return None
+def contrast_interval(contrasts: NDArray[np.float64], response: str) -> Interval:
+    """Return the interval of the mean of contrasts of a response, one a world, at least one."""
     return share_contrast(contrasts) if is_yes_or_no(response) else mean_interval(contrasts)
 
 
@@ -182,7 +180,7 @@ def _main_effects(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
                     "response": response,
                     "effect": " = ".join([name, *aliases]),
                     "order": 1,
-                    **interval_columns(_effect(own, response)),
+                    **interval_columns(contrast_interval(own, response) if own.size else None),
                 }
             )
     return pd.DataFrame(rows)

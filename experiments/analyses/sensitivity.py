@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.analyses.contrasts import contrast_interval
 from experiments.experiment import Experiment, PlotTable
 from experiments.factors import Factor, Value, matrix_of
 from experiments.statistics import Interval, elementary_effects, sobol_indices
@@ -55,9 +56,10 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
 
     A point counts with its mean over the worlds of `point_means`.
 
-    Columns are `factor`, `low_value`, `high_value`, `base` (the mean over all points), `low_label` and
-    `high_label`. The ends of levels are the first and the last; of a range, the lowest and the highest
-    fifth of the points.
+    Columns are `factor`, `base` (the mean over all points), `n` (worlds), `low_label`, `high_label`, and
+    `low_value` and `high_value`, each with `_low` and `_high`: the base plus the 95% interval, over the
+    worlds, of how far that end lies from it, as of any contrast. The ends of levels are the first and the
+    last; of a range, the lowest and the highest fifth of the points.
 
     Raises
     ------
@@ -66,27 +68,33 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
     """
     import pandas as pd
 
-    means = point_means(runs, experiment, plot)
+    seen = whole_worlds(runs, experiment, plot)
+    bases = seen.mean(axis=1)
+    base = float(bases.mean())
     labels = [experiment.labels(point) for point in range(experiment.size)]
     rows = []
     for factor in experiment.file.factor:
-        levels = [point[factor.name] for point in labels]
-        low, high = _ends(factor, levels)
-        rows.append(
-            {
-                "factor": factor.name,
-                "low_value": float(means[low].mean()),
-                "high_value": float(means[high].mean()),
-                "base": float(means.mean()),
-                "low_label": "low fifth" if factor.is_range else str(factor.labels[0]),
-                "high_label": "high fifth" if factor.is_range else str(factor.labels[-1]),
-            }
-        )
+        row: dict[str, object] = {"factor": factor.name, "base": base, "n": len(seen)}
+        for end, points in _ends(factor, [point[factor.name] for point in labels]).items():
+            found = contrast_interval(seen[:, points].mean(axis=1) - bases, str(plot.response))
+            at_base = found._replace(
+                estimate=base + found.estimate, low=base + found.low, high=base + found.high
+            )
+            row |= _columns(f"{end}_value", at_base)
+        row["low_label"] = "low fifth" if factor.is_range else str(factor.labels[0])
+        row["high_label"] = "high fifth" if factor.is_range else str(factor.labels[-1])
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def point_means(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> NDArray[np.float64]:
-    """Return the mean response of each point over the worlds in which every point has one.
+    """Return the mean response of each point over the worlds of `whole_worlds`, which raises alike."""
+    means: NDArray[np.float64] = whole_worlds(runs, experiment, plot).mean(axis=0)
+    return means
+
+
+def whole_worlds(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> NDArray[np.float64]:
+    """Return the responses of the worlds in which every point has one, shape (worlds, points).
 
     So all points meet the same random numbers, and no point differs by the worlds it has.
 
@@ -105,16 +113,17 @@ def point_means(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> 
             where=str(experiment.path),
             expected="a sweep that has run, and a world with a response at every point",
         )
-    return whole.mean().to_numpy(dtype=float)
+    return whole.to_numpy(dtype=float)
 
 
-def _ends(factor: Factor, levels: Sequence[Value]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _ends(factor: Factor, levels: Sequence[Value]) -> dict[str, NDArray[np.bool_]]:
+    """Return which points stand for the low end of a factor, and which for the high one."""
     if not factor.is_range:
-        first, last = factor.labels[0], factor.labels[-1]
-        return np.array([one == first for one in levels]), np.array([one == last for one in levels])
+        ends = {"low": factor.labels[0], "high": factor.labels[-1]}
+        return {end: np.array([one == level for one in levels]) for end, level in ends.items()}
     values = np.array(levels, dtype=float)
     low, high = np.quantile(values, [ENDS, 1 - ENDS])
-    return values <= low, values >= high
+    return {"low": values <= low, "high": values >= high}
 
 
 def _columns(name: str, interval: Interval) -> dict[str, float]:

@@ -70,8 +70,9 @@ def tornado(
     ----------
     table : pandas.DataFrame
         A row a factor: ``factor``; ``low_value``, ``high_value`` and ``base`` (the response at the low
-        level, at the high level and at the base, in its unit; one base for all); ``low_label`` and
-        ``high_label`` (the words for the two levels).
+        level, at the high level and at the base, in its unit; one base for all), the first two each with
+        ``_low`` and ``_high`` where its interval is known; ``low_label`` and ``high_label`` (the words for
+        the two levels).
     response : str
         Its name, for the axis.
     labels : mapping of str to str, optional
@@ -115,7 +116,10 @@ def tornado(
         for level, change in changes.items():
             height = LANE if one_side else 2 * LANE
             aside = 0.0 if not one_side else (-LANE / 2 if level == "low" else LANE / 2)
-            _draw_swing(axes, (base, place + aside), change, height, level, str(row[f"{level}_label"]))
+            _draw_swing(axes, (base, place + aside), change, height, level)
+            ends = [float(row.get(f"{level}_value_{end}", np.nan)) for end in ("low", "high")]
+            tips = _draw_spread(axes, (base + change, place + aside), ends)
+            _name_swing(axes, tips, place + aside, change, height, level, str(row[f"{level}_label"]))
     name_rows(axes, [axis_label(str(name), labels) for name in rows["factor"]], 0.3 * width)
     words = [*rows["low_label"].astype(str), *rows["high_label"].astype(str)]
     room = min(LEVEL_INCHES, max(text_inches(word, NOTE_SIZE) for word in words)) + 0.08
@@ -256,9 +260,7 @@ def morris_plane(
     return figure
 
 
-def _draw_swing(
-    axes: Axes, start: tuple[float, float], change: float, height: float, level: str, words: str
-) -> None:
+def _draw_swing(axes: Axes, start: tuple[float, float], change: float, height: float, level: str) -> None:
     base, place = start
     low = level == "low"
     axes.barh(
@@ -271,11 +273,25 @@ def _draw_swing(
         hatch=LOW_HATCH if low else None,
         zorder=2,
     )
-    # Where nothing changes the low level stands left, as it does on an axis.
-    right = change > 0 or (change == 0 and not low)
+
+
+def _draw_spread(axes: Axes, end: tuple[float, float], ends: list[float]) -> tuple[float, float]:
+    """Draw the interval of a bar's end, and return how far bar and interval reach to the left and right."""
+    value, place = end
+    known = [bound for bound in ends if np.isfinite(bound)]
+    if known:
+        axes.plot(known, [place] * len(known), color=INK, linewidth=1.1, marker="|", markersize=5, zorder=2.5)
+    return min([value, *known]), max([value, *known])
+
+
+def _name_swing(
+    axes: Axes, tips: tuple[float, float], place: float, change: float, height: float, level: str, words: str
+) -> None:
+    """Write the words of a level beyond its bar; where nothing changes the low level stands left."""
+    right = change > 0 or (change == 0 and level == "high")
     axes.annotate(
         fitted(words, LEVEL_INCHES, NOTE_SIZE, lines=1),
-        (base + change, place),
+        (tips[right], place),
         xytext=(3 if right else -3, 0),
         textcoords="offset points",
         ha="left" if right else "right",

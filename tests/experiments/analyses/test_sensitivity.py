@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from experiments.analyses.sensitivity import point_means, sensitivity, swings
 from experiments.experiment import Experiment, PlotTable
@@ -153,3 +154,18 @@ def test_a_swing_without_a_world_is_refused(build: Build, runs_of: Rows) -> None
     runs = runs_of(experiment, lambda at, world: None if at["x"] == world + 1 else 8.0)
     with pytest.raises(InputError, match="no world has y at all of 2 points, and 0 have it in none"):
         swings(runs, experiment, PLOT)
+
+
+@pytest.mark.theory
+def test_the_interval_of_a_swing_is_over_worlds_and_not_over_points(build: Build, runs_of: Rows) -> None:
+    """Of y = b x + 100 world, b by world, the height of a world cancels and the spread of b is left."""
+    slopes = np.array([1.0, 2.0, 4.0, 5.0, 3.5])
+    experiment = build(("p",), factor=(Factor(name="x", path="x", values=(0, 10)),), replications=5)
+    runs = runs_of(experiment, lambda at, world: slopes[world] * at["x"] + 100.0 * world)
+    (row,) = swings(runs, experiment, PLOT).to_dict("records")
+    for end, contrasts in (("low", -5 * slopes), ("high", 5 * slopes)):
+        interval = stats.ttest_1samp(contrasts, 0).confidence_interval(0.95)
+        assert row[f"{end}_value"] == pytest.approx(row["base"] + contrasts.mean())
+        assert row[f"{end}_value_low"] == pytest.approx(row["base"] + interval.low)
+        assert row[f"{end}_value_high"] == pytest.approx(row["base"] + interval.high)
+    assert row["n"] == 5
