@@ -111,6 +111,12 @@ def _comparison(results: Results, plot: PlotTable) -> Iterator[str]:
         yield f"the widest of them: {widest['policy']} at {widest['place']}, {_interval(widest, 'mean')}"
 
 
+def _survival(results: Results, plot: PlotTable) -> Iterator[str]:
+    curves = shown(results, plot).drop_duplicates("policy").to_dict("records")
+    means = ", ".join(f"{row['policy']} {_interval(row, 'lasts')}" for row in curves)
+    yield f"of the first {curves[0]['up_to']:g} turns a run lasts: {means}"
+
+
 def _sensitivity(results: Results, plot: PlotTable) -> Iterator[str]:
     found = shown(results, plot)
     key = "total" if "total" in found.columns else "mu_star"
@@ -149,6 +155,7 @@ TELLING: dict[str, Callable[[Results, PlotTable], Iterator[str]]] = {
     "ranking": _ranking,
     "phase": _phase,
     "comparison": _comparison,
+    "survival": _survival,
     "sensitivity": _sensitivity,
     "effects": _effects,
     "differences": _differences,

@@ -7,11 +7,12 @@ leave the runs that stop for want of room out of those that lasted too short.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from experiments.analyses.worlds import by_place
 from experiments.experiment import Experiment
-from experiments.statistics import Lifetimes, kaplan_meier
+from experiments.statistics import Lifetimes, kaplan_meier, restricted_mean
 from simulator import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def survival(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
     Columns are `policy` (with its place, where there are several), `time` (turns), `survival`, `low`,
     `high` (95%, log-log Greenwood), `at_risk` and `censored` (runs that were complete or came to the horizon
-    at that time).
+    at that time); and, alike in all rows of a curve, `lasts`, `lasts_low`, `lasts_high`: the mean of how
+    many of the first `up_to` turns a run lasts, with its 95% interval. `up_to` is as far as every curve is
+    known.
 
     Raises
     ------
@@ -47,27 +50,43 @@ def survival(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
             where=f"{experiment.path}: plot",
             expected=f"at most {MOST_CURVES}: fewer policies, points or scenarios",
         )
-    frames = []
-    for place, group in places:
-        for policy, own in group.groupby("policy", sort=False):
-            lives = Lifetimes(own["turns"].to_numpy(dtype=float), own["outcome"].isin(ENDED).to_numpy())
-            curve = kaplan_meier(lives)
-            gone = [*curve.at_risk[1:].tolist(), 0]
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "policy": _curve(str(policy), place, experiment, len(places)),
-                        "time": curve.times,
-                        "survival": curve.survival,
-                        "low": curve.low,
-                        "high": curve.high,
-                        "at_risk": curve.at_risk,
-                        "censored": curve.at_risk - gone - curve.ends,
-                    }
-                )
-            )
-    joined: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    lives = {
+        _curve(str(policy), place, experiment, len(places)): Lifetimes(
+            own["turns"].to_numpy(dtype=float), own["outcome"].isin(ENDED).to_numpy()
+        )
+        for place, group in places
+        for policy, own in group.groupby("policy", sort=False)
+    }
+    up_to = min(_known_up_to(one) for one in lives.values())
+    if up_to == math.inf:
+        up_to = float(lived["turns"].max())
+    joined: pd.DataFrame = pd.concat(
+        [pd.DataFrame(_steps(name, own, up_to)) for name, own in lives.items()], ignore_index=True
+    )
     return joined
+
+
+def _steps(name: str, lives: Lifetimes, up_to: float) -> dict[str, object]:
+    curve = kaplan_meier(lives)
+    mean = restricted_mean(lives, up_to)
+    return {
+        "policy": name,
+        "time": curve.times,
+        "survival": curve.survival,
+        "low": curve.low,
+        "high": curve.high,
+        "at_risk": curve.at_risk,
+        "censored": curve.at_risk - [*curve.at_risk[1:].tolist(), 0] - curve.ends,
+        "lasts": mean.estimate,
+        "lasts_low": max(mean.low, 0.0),
+        "lasts_high": min(mean.high, up_to),
+        "up_to": up_to,
+    }
+
+
+def _known_up_to(lives: Lifetimes) -> float:
+    """Return the time up to which a curve is known: without end where the last runs were seen to end."""
+    return float(lives.times[-1]) if lives.ends[-1] < lives.at_risk[-1] else math.inf
 
 
 def _curve(policy: str, place: str, experiment: Experiment, places: int) -> str:

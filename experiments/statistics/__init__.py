@@ -15,8 +15,6 @@ from experiments.statistics.intervals import (
     share_interval,
 )
 from experiments.statistics.multiple import (
-    Comparison,
-    all_pairs,
     bonferroni_confidence,
     family_false_alarm_rate,
     holm,
@@ -30,7 +28,7 @@ from experiments.statistics.pairs import (
     paired_share_difference,
     share_contrast,
 )
-from experiments.statistics.selection import BestVerdict, Race, best_subset, compare_with_best, kim_nelson
+from experiments.statistics.selection import BestVerdict, Race, compare_with_best, kim_nelson
 from experiments.statistics.sensitivity import (
     ElementaryEffect,
     SobolIndex,
@@ -41,7 +39,6 @@ from experiments.statistics.survival import (
     Lifetimes,
     SurvivalCurve,
     kaplan_meier,
-    logrank_p_value,
     restricted_mean,
 )
 from experiments.statistics.warmup import mser, welch_average
@@ -49,7 +46,6 @@ from experiments.statistics.warmup import mser, welch_average
 __all__ = [
     "CONFIDENCE",
     "BestVerdict",
-    "Comparison",
     "ElementaryEffect",
     "Interval",
     "Lifetimes",
@@ -58,8 +54,6 @@ __all__ = [
     "Race",
     "SobolIndex",
     "SurvivalCurve",
-    "all_pairs",
-    "best_subset",
     "bonferroni_confidence",
     "bootstrap_interval",
     "compare_with_best",
@@ -69,7 +63,6 @@ __all__ = [
     "holm",
     "kaplan_meier",
     "kim_nelson",
-    "logrank_p_value",
     "mcnemar_p_value",
     "mean_interval",
     "mser",

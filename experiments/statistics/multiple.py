@@ -1,79 +1,22 @@
-"""Many comparisons at once: intervals that all hold together, and p values adjusted for their number.
+"""Tests of pairs, and many comparisons at once.
 
-In come p values or the columns of several policies under common random numbers; out come adjusted p
-values (Holm 1979) and simultaneous paired intervals (Bonferroni). Both are valid whatever the dependence
-between the comparisons, which common random numbers make strong.
+In come columns under common random numbers, or the p values of several comparisons; out come p values,
+adjusted ones (Holm 1979), and the confidence of intervals that hold together (Bonferroni). Both are valid
+whatever the dependence between the comparisons, which common random numbers make strong.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.statistics.intervals import CONFIDENCE
-from experiments.statistics.pairs import PairedDifference, discordant, pair, paired, variance
-from experiments.statistics.samples import require_share, sample_table
+from experiments.statistics.pairs import discordant, pair, variance
+from experiments.statistics.samples import require_share
 
 SURE = 0.05
 """Adjusted p value up to which a difference is told from 0."""
-
-
-class Comparison(NamedTuple):
-    """One of several comparisons.
-
-    Parameters
-    ----------
-    first, second : str
-        The two columns; the difference is first - second.
-    difference : PairedDifference
-        Its interval holds together with those of all the other comparisons.
-    p_value : float
-        Of "the two means are equal", adjusted by Holm. It can fall below 1 - confidence where the
-        interval still holds 0, since Holm's steps lose less than Bonferroni's bound.
-    """
-
-    first: str
-    second: str
-    difference: PairedDifference
-    p_value: float
-
-
-def all_pairs(columns: Mapping[str, ArrayLike], confidence: float = CONFIDENCE) -> list[Comparison]:
-    """Compare every two columns, with the stated confidence that all intervals hold together.
-
-    Parameters
-    ----------
-    columns : mapping of str to array_like of float, shape (n,)
-        The responses of k policies; entry i of all of them comes from replication i.
-    confidence : float
-        Of all k (k - 1) / 2 intervals together, in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two columns, their lengths differ, a value is NaN or infinite, or
-        `confidence` is outside (0, 1).
-
-    Examples
-    --------
-    >>> [found] = all_pairs({"a": [5.0, 6.0, 9.0], "b": [4.0, 5.0, 8.0]})
-    >>> found.first, found.second, found.difference.interval.low, found.p_value
-    ('a', 'b', 1.0, 0.25)
-    """
-    table = sample_table(columns)
-    places = list(itertools.combinations(range(table.shape[1]), 2))
-    each = bonferroni_confidence(confidence, len(places))
-    p_values = holm([paired_t_p_value(table[:, i], table[:, j]) for i, j in places])
-    names = list(columns)
-    return [
-        Comparison(names[i], names[j], paired(table[:, i], table[:, j], each), float(p_value))
-        for (i, j), p_value in zip(places, p_values, strict=True)
-    ]
 
 
 def paired_t_p_value(a: ArrayLike, b: ArrayLike) -> float:

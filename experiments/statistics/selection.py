@@ -113,27 +113,6 @@ def compare_with_best(
     return BestVerdict(leader, subset, intervals, indifference, confidence)
 
 
-def best_subset(
-    columns: Mapping[str, ArrayLike], confidence: float = CONFIDENCE, *, larger_is_better: bool = True
-) -> tuple[str, ...]:
-    """Return the columns that may be the best; the best is among them with the stated confidence.
-
-    A column falls out if one other is better by more than the paired t interval of the two allows for,
-    one-sided, at 1 - (1 - confidence) / (k - 1).
-
-    Parameters
-    ----------
-    columns, confidence, larger_is_better
-        As in `compare_with_best`, which raises alike.
-
-    Examples
-    --------
-    >>> best_subset({"a": [5.0, 6.0, 9.0], "b": [4.0, 5.0, 8.0]}, larger_is_better=False)
-    ('b',)
-    """
-    return compare_with_best(columns, confidence, larger_is_better=larger_is_better).subset
-
-
 class Race(NamedTuple):
     """How far a sequential race has come.
 

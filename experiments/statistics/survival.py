@@ -1,9 +1,8 @@
 """How long runs last, where some had not ended when the horizon came: turns to overflow.
 
 In come durations and whether each end was seen or only the horizon; out come the survival curve with its
-band (Kaplan and Meier 1958; Greenwood's variance on the log-log scale, which stays in [0, 1]), the mean
-up to a horizon, and the log-rank test of two policies. Formulas: Klein and Moeschberger, Survival
-Analysis, 2nd edition, sections 4.2 to 4.5 and 7.3.
+band (Kaplan and Meier 1958; Greenwood's variance on the log-log scale, which stays in [0, 1]), and the
+mean up to a horizon. Formulas: Klein and Moeschberger, Survival Analysis, 2nd edition, sections 4.2 to 4.5.
 """
 
 from __future__ import annotations
@@ -166,30 +165,6 @@ def restricted_mean(lives: Lifetimes, horizon: float, confidence: float = CONFID
     variance = float((still_to_come[matters] ** 2 * _greenwood(lives)[matters]).sum()) * n / (n - 1)
     half_width = student_quantile((1 + confidence) / 2, n - 1) * math.sqrt(variance)
     return Interval(mean, mean - half_width, mean + half_width, n, confidence)
-
-
-def logrank_p_value(a: Lifetimes, b: Lifetimes) -> float:
-    """Return the two-sided p value of the log-rank test that two survival curves are the same.
-
-    It is 1 where nothing can tell them apart, as when no end was seen. The two groups are taken as
-    independent: where common random numbers make them alike, the test is too careful.
-
-    Parameters
-    ----------
-    a, b : Lifetimes
-        The runs of two policies.
-
-    Examples
-    --------
-    >>> logrank_p_value(Lifetimes([8, 8], [False, False]), Lifetimes([8, 8], [False, False]))
-    1.0
-    """
-    from scipy.stats import CensoredData, logrank
-
-    left, right = (CensoredData.right_censored(lives.durations, ~lives.ended) for lives in (a, b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = logrank(left, right)
-    return float(found.pvalue) if math.isfinite(found.statistic) else 1.0
 
 
 def _greenwood(lives: Lifetimes) -> NDArray[np.float64]:

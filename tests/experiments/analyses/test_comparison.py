@@ -61,6 +61,27 @@ def test_p_values_are_holms_over_all_rows(table: pd.DataFrame) -> None:
     assert table.sort_values("p")["adjusted_p"].tolist() == pytest.approx([first, second, third], rel=1e-12)
 
 
+@pytest.mark.theory
+def test_all_intervals_hold_together_and_no_equality_is_rejected_too_often(
+    build: Build, runs_of: Rows
+) -> None:
+    """Three policies that equal the baseline in shared worlds: at most 1 sweep in 20 tells any of them apart."""
+    trials, n = 300, 8
+    experiment = build(POLICIES, replications=n)
+    random = np.random.default_rng(6)
+    missed = rejected = 0
+    for common in random.normal(size=(trials, n, 1)) * 3:
+        seen = common + random.normal(size=(n, 4)) * [1, 2, 1, 4]
+        runs = runs_of(experiment, lambda at, world, seen=seen: seen[world, POLICIES.index(at["policy"])])
+        found = comparison(runs, experiment, PLOT)
+        assert (found["joint_low"] < found["low"]).all()
+        assert (found["joint_high"] > found["high"]).all()
+        missed += bool(((found["joint_low"] > 0) | (found["joint_high"] < 0)).any())
+        rejected += bool((found["adjusted_p"] <= 0.05).any())
+    most = stats.binom.isf(1e-6, trials, 0.05)
+    assert 0 < missed <= rejected <= most  # Holm rejects all that Bonferroni does
+
+
 @pytest.mark.unit
 def test_holm_goes_over_places_too(build: Build, runs_of: Rows) -> None:
     experiment = build(("naive", "one"), scenarios=("calm", "wild"), replications=4)

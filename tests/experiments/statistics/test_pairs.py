@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from experiments.statistics import (
-    all_pairs,
     bonferroni_confidence,
     family_false_alarm_rate,
     holm,
@@ -239,37 +238,6 @@ def test_holm_rejects_what_its_steps_reject(given_values: list[float], alpha: fl
     assert np.count_nonzero(adjusted <= alpha) == rejected
     assert (adjusted >= given_values).all()
     assert (adjusted <= np.minimum(1, np.array(given_values) * len(given_values))).all()
-
-
-@pytest.mark.theory
-def test_all_intervals_hold_together_and_no_equality_is_rejected_too_often() -> None:
-    """Four equal policies in shared worlds: six intervals miss 0 together in at most 1 run of 20."""
-    trials, n = 700, 8
-    random = np.random.default_rng(6)
-    worlds = random.normal(size=(trials, n, 1)) * 3 + random.normal(size=(trials, n, 4)) * [1, 2, 1, 4]
-    missed = rejected = 0
-    for table in worlds:
-        found = all_pairs(dict(zip("abcd", table.T, strict=True)))
-        assert len(found) == 6
-        missed += any(not one.difference.interval.low <= 0 <= one.difference.interval.high for one in found)
-        rejected += any(one.p_value <= 0.05 for one in found)
-    most = stats.binom.isf(FALSE_ALARM, trials, 0.05)
-    assert 0 < missed <= most
-    assert 0 < rejected <= most
-
-
-@pytest.mark.unit
-def test_a_comparison_names_its_sides_in_the_order_given() -> None:
-    [found] = all_pairs({"b": [5.0, 6.0, 8.0], "a": [1.0, 1.0, 2.0]})
-    assert (found.first, found.second) == ("b", "a")
-    assert found.difference.interval.estimate == pytest.approx(5.0)
-    assert found.difference == paired([5.0, 6.0, 8.0], [1.0, 1.0, 2.0])
-    with pytest.raises(ValueError, match="at least two columns"):
-        all_pairs({"a": [1.0]})
-    with pytest.raises(ValueError, match="one length"):
-        all_pairs({"a": [1.0, 2.0], "b": [1.0]})
-    with pytest.raises(ValueError, match="1 of 2 values are NaN"):
-        all_pairs({"a": [1.0, 2.0], "b": [1.0, math.nan]})
 
 
 @pytest.mark.unit

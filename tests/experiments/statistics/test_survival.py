@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from experiments.statistics import Lifetimes, kaplan_meier, logrank_p_value, mean_interval, restricted_mean
+from experiments.statistics import Lifetimes, kaplan_meier, mean_interval, restricted_mean
 
 FALSE_ALARM = 1e-6  # how often a test of this file fails though the code is right
 
@@ -143,36 +143,6 @@ def test_the_mean_by_hand() -> None:
     assert restricted_mean(runs, 1)[:3] == (1.0, 1.0, 1.0)
     assert restricted_mean(Lifetimes([2, 4], [True, True]), 9).estimate == pytest.approx(3.0)
     assert restricted_mean(Lifetimes([4], [False]), 4)[:3] == (4.0, -math.inf, math.inf)
-
-
-# --------------------------------------------------------------------------- the test
-
-
-@pytest.mark.theory
-def test_the_log_rank_test_of_the_leukaemia_trial_as_published() -> None:
-    """Chi-square 16.79 on one degree of freedom, in every textbook."""
-    found = logrank_p_value(MERCAPTOPURINE, PLACEBO)
-    assert stats.chi2.isf(found, 1) == pytest.approx(16.79, abs=0.005)
-    assert found == pytest.approx(logrank_p_value(PLACEBO, MERCAPTOPURINE))
-
-
-@pytest.mark.theory
-def test_equal_laws_are_told_apart_as_often_as_stated() -> None:
-    trials = 1_000
-    pairs = zip(geometric(trials, 40, 0.05, 20, 2), geometric(trials, 40, 0.05, 20, 3), strict=True)
-    rejected = sum(logrank_p_value(a, b) <= 0.05 for a, b in pairs)
-    assert (
-        stats.binom.ppf(FALSE_ALARM, trials, 0.045) <= rejected <= stats.binom.isf(FALSE_ALARM, trials, 0.055)
-    )
-
-
-@pytest.mark.unit
-def test_what_cannot_be_told_apart_has_a_p_value_of_one() -> None:
-    watched = Lifetimes([9, 9], [False, False])
-    ended = Lifetimes([5, 5], [True, True])
-    assert logrank_p_value(watched, watched) == 1.0
-    assert logrank_p_value(ended, ended) == 1.0
-    assert logrank_p_value(watched, ended) < 0.5
 
 
 @pytest.mark.unit
