@@ -72,8 +72,8 @@ def test_all_intervals_hold_together_and_no_equality_is_rejected_too_often(
     missed = rejected = 0
     for common in random.normal(size=(trials, n, 1)) * 3:
         seen = common + random.normal(size=(n, 4)) * [1, 2, 1, 4]
-        places = {policy: place for place, policy in enumerate(POLICIES)}
-        runs = runs_of(experiment, lambda at, world, seen=seen: seen[world, places[at["policy"]]])
+        by_policy = dict(zip(POLICIES, seen.T, strict=True))
+        runs = runs_of(experiment, lambda at, world, own=by_policy: own[at["policy"]][world])
         found = comparison(runs, experiment, PLOT)
         assert (found["joint_low"] < found["low"]).all()
         assert (found["joint_high"] > found["high"]).all()
