@@ -65,7 +65,7 @@ def test_p_values_are_holms_over_all_rows(table: pd.DataFrame) -> None:
 def test_all_intervals_hold_together_and_no_equality_is_rejected_too_often(
     build: Build, runs_of: Rows
 ) -> None:
-    """Three policies that equal the baseline in shared worlds: at most 1 sweep in 20 tells any of them apart."""
+    """Three policies that equal the baseline in shared worlds: 1 sweep in 20 at most tells one apart."""
     trials, n = 300, 8
     experiment = build(POLICIES, replications=n)
     random = np.random.default_rng(6)
