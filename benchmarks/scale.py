@@ -23,8 +23,8 @@ from sweeps import LONG, LONG_TURNS, MICROSECOND, WORKERS, plan_of
 from experiments import job as job_of_runs
 from experiments.job import SweepJob, run_at, tables_of
 from experiments.journal import Journal
+from experiments.manifest import RUNS
 from experiments.runner import LARGEST_CHUNK, run_tasks, stream_tasks
-from experiments.store import RUNS
 from experiments.workers import Failure
 
 ALONE_TARGET, CHUNKED_TARGET = 250, 40

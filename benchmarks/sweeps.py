@@ -23,7 +23,8 @@ from turn import bare_timeouts, counted_events
 from experiments.experiment import load_experiment
 from experiments.job import SweepJob, run_at
 from experiments.plan import Plan
-from experiments.store import JOURNAL, SweepStore, read_runs, read_table
+from experiments.reading import JOURNAL, read_runs, read_table
+from experiments.store import SweepStore
 from experiments.sweeping import sweep
 from experiments.workers import open_pool
 
@@ -155,7 +156,7 @@ def _bytes_in(folder: Path) -> int:
 
 def memory(runs: int) -> list[Finding]:
     """Measure the driver's peak in a sweep of many short runs in that of a tenth of them."""
-    return [_memory(runs, workers) for workers in (1, WORKERS)]
+    return [_memory(runs, workers) for workers in (0, WORKERS)]
 
 
 def _memory(runs: int, workers: int) -> Finding:
@@ -174,7 +175,7 @@ def _memory(runs: int, workers: int) -> Finding:
 
 
 def _place(workers: int) -> str:
-    return "in one process" if workers == 1 else f"driver of {workers} workers"
+    return "in one process" if workers == 0 else f"driver of {workers} workers"
 
 
 def _told(sweep: Swept) -> str:

@@ -7,7 +7,7 @@ imported where they are used, never on the way to `--help`.
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import io
 import os
 import sys
@@ -30,7 +30,7 @@ from experiments.console import (
     say,
 )
 from experiments.sweep_commands import plot_command, report_command, sweep_command
-from simulator.errors import InputError, RewriteLabError, RunSkipped, one_line
+from simulator.errors import InputError, RewriteLabError, one_line
 
 if TYPE_CHECKING:
     from scenarios.replay import ReplayScenario
@@ -107,9 +107,11 @@ def run_command(
 
     of_scenario, of_policies = split_overrides(sets or [], policy)
     setting = load_scenario(scenario, of_scenario).setting()
-    if trace is not None:
-        _trace(setting, policy, of_policies, seed, trace)
-    _compare([setting], [[]], policy, of_policies, seed, save, plot, json)
+    if trace is not None and len(policy) > 1:
+        raise InputError(
+            f"a trace is that of one run, not of {len(policy)}", where="--trace", expected="one --policy"
+        )
+    _compare([(setting, [])], policy, of_policies, seed, save, plot, json, trace)
 
 
 @app.command("replay")
@@ -158,8 +160,8 @@ def replay_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the c
         with results_alone_on_stdout():
             require_policies(policy, of_policies)  # nothing is written for words that are wrong
         notes[0].append(_save_shape(replays[0], save_shape))
-    settings = [replay.setting() for replay in replays]
-    _compare(settings, notes, policy, of_policies, seed, save, plot, json)
+    worlds = [(replay.setting(), told) for replay, told in zip(replays, notes, strict=True)]
+    _compare(worlds, policy, of_policies, seed, save, plot, json)
 
 
 def _save_shape(replay: ReplayScenario, path: Path) -> str:
@@ -179,36 +181,17 @@ def _save_shape(replay: ReplayScenario, path: Path) -> str:
     )
 
 
-def _trace(
-    setting: Setting, policies: list[str], of_policies: dict[str, dict[str, object]], seed: int, path: Path
-) -> None:
-    """Write the run of the only policy as Chrome trace JSON."""
-    from experiments.files import ready_folder
-    from experiments.report.trace_events import chrome_trace, write_chrome_trace
-    from policies import load_policy
-
-    if len(policies) > 1:
-        raise InputError(
-            f"a trace is that of one run, not of {len(policies)}", where="--trace", expected="one --policy"
-        )
-    ready_folder(path.parent)
-    with contextlib.suppress(RunSkipped):  # of it there is nothing to trace
-        with results_alone_on_stdout():
-            traced = chrome_trace(setting, load_policy(policies[0], of_policies[policies[0]]), seed)
-        write_chrome_trace(path, traced)
-
-
 def _compare(
-    settings: list[Setting],
-    notes: list[list[str]],
+    worlds: list[tuple[Setting, list[str]]],
     policies: list[str],
     of_policies: dict[str, dict[str, object]],
     seed: int,
     save: Path | None,
     plot: Path | None,
     json: bool,
+    trace: Path | None = None,
 ) -> None:
-    """Run every policy in every world, and show, save and draw what came out."""
+    """Run every policy in every world, each with its notes, and show, save, draw and trace what came out."""
     from experiments import reports
     from experiments.comparison import compare, require_policies, save_comparison
     from experiments.files import ready_folder
@@ -222,15 +205,24 @@ def _compare(
         ready_folder(plot.parent)
     if save is not None:
         ready_folder(save)
+    if trace is not None:
+        ready_folder(trace.parent)
     with results_alone_on_stdout():
-        rows = compare(settings, policies, of_policies, seed)
+        rows = compare([setting for setting, _ in worlds], policies, of_policies, seed)
     for row in rows:
         if row.run is not None:
             row.run.manifest["command"] = ["rewritelab", *sys.argv[1:]]
-    for lines in notes:
+    for _, lines in worlds:
         for line in lines:
             print(f"note: {one_line(line)}", file=sys.stderr)
     save_comparison(rows, save, plot)
+    if trace is not None and rows[0].run is not None:  # else there is nothing to trace
+        from experiments.report import chrome_trace, write_chrome_trace
+        from policies import load_policy
+
+        with results_alone_on_stdout():
+            made_of = load_policy(policies[0], of_policies[policies[0]])
+        write_chrome_trace(trace, chrome_trace(rows[0].run, worlds[0][0], made_of))
     say(reports.comparison_json(rows) if json else reports.comparison_table(rows))
     if any(row.failure is not None and not row.failure.is_skipped for row in rows):
         raise typer.Exit(1)
@@ -330,6 +322,8 @@ def _code() -> int:
     except RewriteLabError as fault:
         return _told(fault, 1)
     except Exception as fault:
+        if isinstance(fault, OSError) and fault.errno == errno.ENOSPC and fault.filename is None:
+            return _told(InputError("cannot be written (no space left)", where="stdout"), 2)
         message = getattr(fault, "format_message", None)
         if message is None:
             raise

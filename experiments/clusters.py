@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 from experiments.identity import versions
+from experiments.workers import CannotEnd, WorkersLost
 from simulator.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from distributed import Client
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 SECONDS_TO_ANSWER = 10
 """Wall-clock seconds within which a scheduler, and then its first worker, has to be there."""
+
+
+SECONDS_TO_SHOW = 3
+"""Wall-clock seconds within which a worker tells what it is at; one that does not is held up by a task."""
+
+SECONDS_TO_RESTART = 60
+"""Wall-clock seconds within which workers that hang have to be there again."""
 
 
 class Cluster(NamedTuple):
@@ -49,7 +62,86 @@ def cluster(address: str) -> Iterator[Cluster]:
         ) from fault
     with silence_logging_cmgr(logging.CRITICAL), _connected(address) as client:  # we say what matters
         _require_workers(client, address)
-        yield Cluster(lambda: client.get_executor(pure=False), sum(client.nthreads().values()))
+        yield Cluster(lambda: DaskExecutor(client), sum(client.nthreads().values()))
+
+
+class DaskExecutor(Executor):
+    """Dask's executor, whose lost workers are those of any executor, and which can end those that hang."""
+
+    def __init__(self, client: Client) -> None:
+        assert client.scheduler is not None, "it is connected"
+        self.client, self._scheduler = client, client.scheduler
+        self._own = client.get_executor(pure=False)
+        self._waiting: dict[str, tuple[Future[object], Future[object]]] = {}
+        """Of each task that has not ended, by its key there: Dask's future, and what we have given out."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Send a task."""
+        key = f"rewritelab-{uuid.uuid4().hex}"
+        there, here = self._own.submit(fn, *args, key=key, **kwargs), Future[R]()
+        self._waiting[key] = there, here  # type: ignore[assignment]
+        there.add_done_callback(partial(self._pass_on, key))
+        return here
+
+    def _pass_on(self, key: str, there: Future[object]) -> None:
+        from distributed import KilledWorker
+
+        _, here = self._waiting.pop(key)
+        with suppress(InvalidStateError):  # it was given up just now
+            if there.cancelled():
+                here.cancel()
+            elif isinstance(fault := there.exception(), KilledWorker):
+                here.set_exception(WorkersLost())
+            elif fault is not None:
+                here.set_exception(fault)
+            else:
+                here.set_result(there.result())
+
+    def end_late(self) -> bool:
+        """Start the workers that are at our tasks anew, as `workers.end_late`. Others of them are left alone.
+
+        Raises
+        ------
+        CannotEnd
+            One of them has no nanny, which could end it.
+        """
+        waiting = dict(self._waiting)
+        there = {
+            worker: [key for key in keys if key in waiting]
+            for worker, keys in self.client.processing().items()
+        }
+        at_work = {worker: self._at_work(keys) for worker, keys in there.items() if keys}
+        late = [worker for worker, keys in at_work.items() if keys]
+        if not late:
+            return False
+        for keys in at_work.values():
+            for key in keys:
+                with suppress(InvalidStateError, RuntimeError):  # it has just ended
+                    waiting[key][1].set_running_or_notify_cancel()
+        known = self.client.sync(self._scheduler.identity, n_workers=-1)["workers"]
+        if any(worker in known and known[worker]["nanny"] is None for worker in late):
+            raise CannotEnd
+        for dasks, here in waiting.values():
+            with suppress(InvalidStateError):
+                here.set_exception(BrokenExecutor())
+            dasks.cancel()
+        with suppress(TimeoutError):  # those that are there again go on
+            self.client.restart_workers(late, timeout=SECONDS_TO_RESTART, raise_for_error=False)
+        return True
+
+    def _at_work(self, keys: list[str]) -> list[str]:
+        """Return which of the tasks that lie at one worker it is at; all, where it says nothing any more."""
+        try:
+            found = self.client.sync(self._scheduler.call_stack, keys=keys, callback_timeout=SECONDS_TO_SHOW)
+        except TimeoutError:
+            return keys
+        except Exception:  # one of them has just ended
+            return []
+        return [key for stacks in found.values() for key in stacks]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for what is under way, or cancel it."""
+        self._own.shutdown(wait=wait and not cancel_futures)
 
 
 def _connected(address: str) -> Client:

@@ -48,7 +48,7 @@ def compare(
             None if isinstance(result, Failure) else result,
             result if isinstance(result, Failure) else None,
         )
-        for task, result in zip(tasks, run_tasks(execute, tasks, workers=1), strict=True)
+        for task, result in zip(tasks, run_tasks(execute, tasks, workers=0), strict=True)
     ]
 
 

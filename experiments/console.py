@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import typer
@@ -15,7 +18,12 @@ from simulator.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout, nothing else there.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", help="Processes; all usable cores by default.", min=1)
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Worker processes; all usable cores by default. 0: this process, which a policy can then end.",
+        min=0,
+    ),
 ]
 Progress = Annotated[
     Literal["auto", "bar", "plain", "none"],
@@ -59,6 +67,42 @@ def results_alone_on_stdout() -> Iterator[None]:
             sys.stdout = own
             os.dup2(kept, 1)
             os.close(kept)
+
+
+class ToldToEnd(KeyboardInterrupt):
+    """A signal of who ends jobs or closes terminals: to all that is under way it is a Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """End what is under way as after a Ctrl-C when the process is told to end, and leave with 128 + signal.
+
+    Only where the signal would kill: under `nohup` a terminal may go.
+    """
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for other in ours:
+            signal.signal(other, signal.SIG_IGN)  # once is enough, and the end must not be disturbed
+        raise ToldToEnd(number)
+
+    try:
+        for number in ours:
+            signal.signal(number, end)
+        yield
+    except ToldToEnd as told:
+        print(f"ended by {signal.Signals(told.number).name}", file=sys.stderr)
+        raise typer.Exit(128 + told.number) from None
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def say(text: str) -> None:

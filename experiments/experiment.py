@@ -7,6 +7,7 @@ summary, one number a run; pictures.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -27,7 +28,7 @@ from experiments.factors import (
     require_printable,
 )
 from scenarios.expectation import SUMMARY
-from scenarios.measures import MEASURES
+from scenarios.measures import MEASURES, is_yes_or_no
 from simulator.catalogue import names, overridden, read_entry, validated
 from simulator.errors import InputError, nearest_name
 from simulator.schema import Table
@@ -40,6 +41,9 @@ CATALOGUE = Path(__file__).parent / "catalogue"
 
 MOST_PLANNED = 10**7
 """Runs of a plan, done or not: a driver keeps some hundred bytes of each."""
+
+EVERY_POLICY = "policy."
+"""What stands before a path that is every policy's."""
 
 GROUP = "group:"
 """What stands before the name of a group of policies."""
@@ -97,13 +101,18 @@ class PlotTable(Table):
     line_label: str = "analytic"
 
 
+LEVEL_UP_TO = 100
+"""Replications up to which a look-ahead is as long as it says; above, it grows with them."""
+
+
 class Sequential(Table):
     """Replications until a figure is known well enough, point by point.
 
     `half-width`: until the 95% half-width of each policy's paired difference to `baseline` (of one
-    policy alone, of its mean) is at most `half_width`, and stays so for `look_ahead` more. `best`: until
-    the procedure of Kim and Nelson has left one policy, which is the best, or within `indifference` of it,
-    with probability `confidence`.
+    policy alone, of its mean) is at most `half_width`, and stays so for `look_ahead` more; above 100
+    replications for as many more in proportion (Hoad, Robinson and Davies 2010). `best`: until the race of
+    Kim and Nelson has left one policy. Where the best leads all others by `indifference` or more, and the
+    responses are roughly normal, that is the best with probability `confidence`.
     """
 
     rule: Literal["half-width", "best"] = "half-width"
@@ -126,7 +135,19 @@ class Sequential(Table):
             raise ValueError("the rule best needs indifference")
         if self.first > self.cap:
             raise ValueError("first is above cap")
+        least = self.first + self.ahead(self.first)
+        if self.rule == "half-width" and self.cap < least:
+            raise ValueError(f"cap is below first and the look-ahead together, {least}: no rule could be met")
         return self
+
+    def ahead(self, replications: int) -> int:
+        """Return for how many more the half-width must stay small, once it is so after so many.
+
+        >>> rule = Sequential(response="turns", half_width=1.0, look_ahead=5)
+        >>> rule.ahead(10), rule.ahead(100), rule.ahead(300)
+        (5, 5, 15)
+        """
+        return self.look_ahead * max(replications, LEVEL_UP_TO) // LEVEL_UP_TO
 
 
 def _form_of_replications(value: object) -> str:
@@ -188,7 +209,7 @@ class Point:
 
     labels: dict[str, Value]
     of_scenario: dict[str, object]
-    of_policy: dict[str, object]
+    of_policies: dict[str, dict[str, object]]
 
 
 @dataclass(frozen=True)
@@ -227,6 +248,21 @@ class Experiment:
         return [*(["scenario"] if len(self.scenarios) > 1 else []), *self.factors]
 
     @cached_property
+    def horizon(self) -> float:
+        """The most turns that a run can have, where all have one horizon and one agent; else infinite."""
+        from scenarios import load_scenario
+
+        own = ("run.horizon", "fleet.agents")
+        if any(path in own for factor in self.file.factor for path in factor.paths):
+            return math.inf
+        try:
+            files = [load_scenario(name, self.point(0).of_scenario).file for name in self.scenarios]
+        except InputError:  # what cannot be built is told where it is run
+            return math.inf
+        found = {file.run.horizon if file.fleet.agents == 1 else math.inf for file in files}
+        return found.pop() if len(found) == 1 else math.inf
+
+    @cached_property
     def size(self) -> int:
         """Points of the design."""
         return points_in(self.file.design, self.file.factor)
@@ -258,16 +294,31 @@ class Experiment:
         moved: dict[str, object] = dict(self.file.set)
         for factor in self.file.factor:
             moved |= factor.setting(labels[factor.name])
-        own = {path: value for path, value in moved.items() if path.startswith("policy.")}
-        return Point(
-            dict(labels),
-            {path: value for path, value in moved.items() if path not in own},
-            {path.removeprefix("policy."): value for path, value in own.items()},
-        )
+        of_scenario: dict[str, object] = {}
+        of_policies: dict[str, dict[str, object]] = {name: {} for name in self.policies}
+        for path, value in moved.items():
+            owners, key = owned(path, self.policies)
+            for owner in owners:
+                of_policies[owner][key] = value
+            if not owners:
+                of_scenario[path] = value
+        return Point(dict(labels), of_scenario, of_policies)
 
     def points(self) -> Iterator[Point]:
         """Yield all points."""
         return (self.point(place) for place in range(self.size))
+
+
+def owned(path: str, policies: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Return whose a path is, of some policies, and the path within those; nobody's is the scenario's.
+
+    >>> owned("policy.trigger.fraction", ["a", "b"]), owned("b.trigger.fraction", ["a", "b"])
+    ((['a', 'b'], 'trigger.fraction'), (['b'], 'trigger.fraction'))
+    """
+    if path.startswith(EVERY_POLICY):
+        return policies, path.removeprefix(EVERY_POLICY)
+    owner = max((name for name in policies if path.startswith(f"{name}.")), key=len, default=None)
+    return ([], path) if owner is None else ([owner], path.removeprefix(f"{owner}."))
 
 
 def experiment_names() -> list[str]:
@@ -296,6 +347,9 @@ def experiment_from(file: ExperimentFile, name: str, path: Path) -> Experiment:
 
     where = str(path)
     require_names(file.responses, [*MEASURES, *SUMMARY_RESPONSES], f"{where}: responses", "response")
+    for key, given in (("keep", file.keep), ("quantiles", file.quantiles)):
+        if len(set(given)) < len(given):
+            raise InputError("a value stands twice", where=f"{where}: {key}", expected="distinct values")
     factor_names = [factor.name for factor in file.factor]
     if len(set(factor_names)) != len(factor_names):
         raise InputError("two factors share a name", where=f"{where}: factor", expected="distinct names")
@@ -314,13 +368,51 @@ def experiment_from(file: ExperimentFile, name: str, path: Path) -> Experiment:
             )
     require_design(file.design, file.factor, where)
     experiment = Experiment(name, path, file, _scenarios(file, where), _policies(file, where))
+    _require_paths(experiment, where)
     _require_rule(experiment)
     runs = experiment.size * len(experiment.scenarios) * len(experiment.policies) * file.cap
     if runs > MOST_PLANNED:
         raise InputError(f"a plan of {runs:,} runs", where=where, expected=f"at most {MOST_PLANNED:,}")
     for place, plot in enumerate(file.pictures):
-        require_picture(experiment, plot, f"{where}: {f'plots.{place - 1}' if place else 'plot'}.kind")
+        key = f"{where}: {f'plots.{place - 1}' if place else 'plot'}"
+        require_picture(experiment, plot, f"{key}.kind")
+        require_one_better(experiment, plot, f"{key}.better")
     return experiment
+
+
+def require_one_better(experiment: Experiment, plot: PlotTable, where: str) -> None:
+    """Raise InputError where a picture takes for better what the race on its response took for worse."""
+    rule = experiment.file.replications
+    if isinstance(rule, int) or rule.rule != "best" or plot.kind not in ("ranking", "comparison"):
+        return
+    if plot.response == rule.response and plot.better != rule.better:
+        raise InputError(
+            f"the race on {rule.response} took {rule.better} for better, and this {plot.kind} {plot.better}",
+            where=where,
+            expected=f'better = "{rule.better}", as in replications',
+        )
+
+
+def _require_paths(experiment: Experiment, where: str) -> None:
+    """Raise InputError for a path that begins with no table of a scenario and no policy."""
+    from scenarios.scenario import ScenarioFile
+
+    tables = [field.alias or name for name, field in ScenarioFile.model_fields.items()]
+    valid = [*tables, EVERY_POLICY.removesuffix("."), *experiment.policies]
+    moved = [
+        (path, f"{where}: factor.{place}.path")
+        for place, factor in enumerate(experiment.file.factor)
+        for path in sorted(factor.paths)
+    ]
+    for path, place in [*moved, *((path, f"{where}: set") for path in experiment.file.set)]:
+        first = path.partition(".")[0]
+        if not owned(path, experiment.policies)[0] and first not in tables:
+            raise InputError(
+                f"unknown path {path!r}",
+                where=place,
+                expected="a key of the scenario, policy.key, or key of one policy after its name",
+                nearest=nearest_name(first, valid),
+            )
 
 
 def require_names(asked: Sequence[str], valid: Sequence[str], where: str, what: str) -> None:
@@ -409,6 +501,12 @@ def _require_rule(experiment: Experiment) -> None:
         return
     where = f"{experiment.path}: replications"
     require_names([rule.response], experiment.file.responses, f"{where}.response", "response")
+    if rule.rule == "best" and is_yes_or_no(rule.response):
+        raise InputError(
+            f"{rule.response} is 0 or 1, and a race needs responses that are roughly normal",
+            where=f"{where}.response",
+            expected="another response, a fixed number of replications, or the rule half-width",
+        )
     if rule.rule == "best" and len(experiment.rivals) == 1:
         raise InputError(
             "the best of one policy is known", where=where, expected="2 policies or more that are no bounds"

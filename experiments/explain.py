@@ -28,7 +28,7 @@ def explain(
     """
     setting = scenario.setting()
     load_policy(policy, overrides)
-    (run,) = run_tasks(execute, [RunTask(setting, policy, seed, overrides=dict(overrides))], workers=1)
+    (run,) = run_tasks(execute, [RunTask(setting, policy, seed, overrides=dict(overrides))], workers=0)
     if isinstance(run, Failure):
         if not run.is_skipped:
             raise RunFailed(run.stage, run.reason)

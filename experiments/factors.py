@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
 from simulator.errors import InputError
 from simulator.schema import Table
@@ -77,6 +77,37 @@ SPACE_FILLING = frozenset({"latin-hypercube", "sobol", "saltelli", "morris"})
 """Designs whose columns are places in [0, 1)."""
 
 
+LARGEST_WHOLE = 2**63 - 1
+"""The largest whole number that a table can hold."""
+
+
+def _laid(value: object) -> object:
+    """Return a value as a path can take it. Raises ValueError for another one."""
+    values = value if isinstance(value, list) else [value]
+    for one in values:
+        if isinstance(one, list):
+            _laid(one)
+        elif not isinstance(one, bool | int | float | str):
+            raise ValueError(
+                f"{one!r} is no value; expected a number, true, false, a text, or a list of those"
+            )
+        elif isinstance(one, float) and not math.isfinite(one):
+            raise ValueError(f"{one!r} is no value; expected a finite number")
+        elif isinstance(one, int) and abs(one) > LARGEST_WHOLE:
+            raise ValueError(f"a whole number of {len(str(abs(one)))} digits; expected one below 2^63")
+    return value
+
+
+Laid = Annotated[object, PlainValidator(_laid)]
+"""What is laid over a file: a number, a truth value, a text, or a list of those."""
+
+
+def _require_path(path: str) -> None:
+    """Raise ValueError for what is no keys between dots."""
+    if not all(path.split(".")):
+        raise ValueError(f"{path!r} is not a path; expected keys between dots, as 'run.horizon'")
+
+
 def _one_key_a_path(value: object) -> object:
     """Say how a path is written, where TOML has read it as a table in a table."""
     if isinstance(value, Mapping):
@@ -84,10 +115,11 @@ def _one_key_a_path(value: object) -> object:
             if isinstance(inner, Mapping):
                 whole = ".".join([str(path), *map(str, list(inner)[:1])])
                 raise ValueError(f"{path!r} is a table; a path is one key in quotes, as '{whole}'")
+            _require_path(str(path))
     return value
 
 
-Sets = Annotated[dict[str, Value | list[str]], BeforeValidator(_one_key_a_path)]
+Sets = Annotated[dict[str, Laid], BeforeValidator(_one_key_a_path)]
 """Values by path."""
 
 
@@ -98,17 +130,26 @@ class Level(Table):
     set: Sets
 
 
+def _label(value: object) -> Value:
+    """Return a value as it stands in a table: a list as a text."""
+    if isinstance(value, list):
+        return ", ".join(str(_label(one)) for one in value) or "none"
+    assert isinstance(value, bool | int | float | str)
+    return value
+
+
 class Factor(Table):
     """One factor: `path` with `values` or a range (`low`, `high`), or named `levels`.
 
-    Paths beginning with `policy.` are the policy's. `path` may be several, which then move together.
-    A range is for designs that fill a space, or for its two ends; `whole` keeps to whole numbers.
+    Paths beginning with `policy.` are every policy's, with the name of a policy that one's. `path` may be
+    several, which then move together. A value may be a list, which a table shows as a text. A range is for
+    designs that fill a space, or for its two ends; `whole` keeps to whole numbers.
     """
 
     name: Annotated[str, Field(min_length=1)]
     unit: str = ""
     path: str | Annotated[list[str], Field(min_length=1)] | None = None
-    values: tuple[Value, ...] = ()
+    values: tuple[Laid, ...] = ()
     low: float | None = None
     high: float | None = None
     scale: Literal["linear", "log"] = "linear"
@@ -124,6 +165,8 @@ class Factor(Table):
             raise ValueError("path needs at least one of values, or low and high")
         if self.levels and ends:
             raise ValueError("levels have no low and high")
+        for path in [self.path] if isinstance(self.path, str) else self.path or []:
+            _require_path(path)
         if ends:
             self._require_range()
         labels = self.labels
@@ -145,6 +188,8 @@ class Factor(Table):
             raise ValueError("a range on a log scale needs low above 0")
         if self.whole and not (self.low.is_integer() and self.high.is_integer()):
             raise ValueError("a range of whole numbers needs whole low and high")
+        if self.whole and max(-self.low, self.high) > LARGEST_WHOLE:
+            raise ValueError("a range of whole numbers needs low and high below 2^63")
 
     @property
     def is_range(self) -> bool:
@@ -158,7 +203,7 @@ class Factor(Table):
             return [level.label for level in self.levels]
         if self.low is not None and self.high is not None:
             return [self._rounded(self.low), self._rounded(self.high)]
-        return list(self.values)
+        return [_label(value) for value in self.values]
 
     @property
     def paths(self) -> set[str]:
@@ -175,7 +220,8 @@ class Factor(Table):
         if self.levels:
             return dict(next(level.set for level in self.levels if level.label == label))
         assert self.path is not None
-        return dict.fromkeys([self.path] if isinstance(self.path, str) else self.path, label)
+        value = self.values[self.labels.index(label)] if self.values else label
+        return dict.fromkeys([self.path] if isinstance(self.path, str) else self.path, value)
 
     def at(self, unit: float) -> Value:
         """Return the level at a place in [0, 1): of a range the value there, else one of equal shares."""

@@ -7,6 +7,7 @@ is then as it was. A folder can be held, by one process at a time.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -143,14 +144,21 @@ class DiskFault(InputError):
     """A disk that refuses what is written: a job stops, and can go on from there."""
 
 
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a disk says that has no more room for us."""
+
+
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Tell a disk that refuses as one line. Raises DiskFault."""
     try:
         yield
     except OSError as error:
+        full = error.errno in FULL
         raise DiskFault(
-            f"cannot be written ({error.strerror or error})", where=str(path), expected="a folder to write in"
+            f"cannot be written ({error.strerror or error})",
+            where=str(path),
+            expected="room on the disk; what is done is kept" if full else "a folder to write in",
         ) from error
 
 

@@ -13,9 +13,8 @@ import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from functools import partial
-from pathlib import PurePath
-from typing import Literal
+from functools import cache, partial
+from pathlib import Path, PurePath
 
 import numpy as np
 
@@ -66,11 +65,13 @@ def identity_of(experiment: Experiment) -> Identity:
                 if key not in TELLING_ONLY
             },
             "scenarios": {
-                name: _digest(_built(experiment, points, "of_scenario", partial(_scenario_form, name)))
+                name: _digest(_built(experiment, points, _of_scenario, partial(_scenario_form, name)))
                 for name in experiment.scenarios
             },
             "policies": {
-                name: _digest(_built(experiment, points, "of_policy", partial(_policy_form, name)))
+                name: _digest(
+                    _built(experiment, points, partial(_of_policy, name), partial(_policy_form, name))
+                )
                 for name in experiment.policies
             },
         }
@@ -83,8 +84,20 @@ PACKAGES = ("rewritelab", "simpy", "numpy", "scipy")
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions that rows follow from, in this process."""
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    """Return the versions that rows follow from, in this process; `source` tells our own code by its text."""
+    named = {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **named, "source": _source_digest()}
+
+
+@cache
+def _source_digest() -> str:
+    """Return in 16 characters the code of the mechanism, policies and scenarios, without what files say."""
+    digest = hashlib.sha256()
+    for package in ("simulator", "policies", "scenarios"):
+        folder = Path(__file__).parent.parent / package
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(folder.parent).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def digest_of(identity: Identity) -> str:
@@ -107,11 +120,15 @@ def points_to_try(experiment: Experiment) -> Iterator[Point]:
 def differences_between(there: Mapping[str, object], here: Mapping[str, object]) -> str:
     """Return in words where two identities differ, at most three places of all.
 
+    Where files differ, what is only built from them is not told beside.
+
     >>> differences_between({"file": {"seed": 1}}, {"file": {"seed": 2}})
     'file.seed is 1 there and 2 here'
     """
     left, right = dict(_leaves(there, "")), dict(_leaves(here, ""))
     paths = [path for path in dict.fromkeys([*left, *right]) if left.get(path) != right.get(path)]
+    if any(path.startswith("file.") for path in paths):
+        paths = [path for path in paths if path.partition(".")[0] not in ("scenarios", "policies")]
     told = [
         f"{path} is {_shown(left.get(path))} there and {_shown(right.get(path))} here"
         for path in paths[:DIFFERENCES_SHOWN]
@@ -167,7 +184,7 @@ def _policy_form(reference: str, overrides: dict[str, object]) -> object:
 def _built(
     experiment: Experiment,
     points: list[Point],
-    side: Literal["of_scenario", "of_policy"],
+    side: Callable[[Point], dict[str, object]],
     form: Callable[[dict[str, object]], object],
 ) -> list[object]:
     """Return one side of the points, each once, None where it cannot be built.
@@ -179,7 +196,7 @@ def _built(
     of_level: dict[tuple[str, Value], list[str]] = {}
     counted = [factor.name for factor in experiment.file.factor if not factor.is_range]
     for point in points:
-        overrides = getattr(point, side)
+        overrides = side(point)
         key = json.dumps(overrides, sort_keys=True)
         if key not in found:
             found[key] = None
@@ -189,10 +206,20 @@ def _built(
                 faults[key] = fault
         for name in counted:
             of_level.setdefault((name, point.labels[name]), []).append(key)
-    for keys in [list(found), *of_level.values()]:
+    if all(key in faults for key in found):
+        raise next(iter(faults.values()))
+    for (name, label), keys in of_level.items():
         if all(key in faults for key in keys):
-            raise faults[keys[0]]
+            raise InputError(f"{faults[keys[0]]}", where=f"factor {name!r} at {label!r}")
     return list(found.values())
+
+
+def _of_scenario(point: Point) -> dict[str, object]:
+    return point.of_scenario
+
+
+def _of_policy(reference: str, point: Point) -> dict[str, object]:
+    return point.of_policies[reference]
 
 
 def _digest(forms: list[object]) -> str:

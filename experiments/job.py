@@ -12,9 +12,9 @@ from experiments.experiment import Experiment
 from experiments.factors import Factor
 from experiments.identity import differences_between, versions
 from experiments.journal import Journal, Scalar, Tables
+from experiments.manifest import FAILURES, RUNS
 from experiments.parquet import Columns
 from experiments.plan import Coordinates, Plan
-from experiments.store import FAILURES, RUNS
 from experiments.workers import Failure
 from scenarios.measures import MEASURES
 from simulator import Run, simulate

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from experiments.files import TEMPORARY, flush
 from experiments.journal import Scalar
-from simulator.errors import InputError
+from simulator.errors import InputError, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,16 +107,11 @@ def open_table(path: Path, columns: Columns, digest: str) -> pq.ParquetFile:
 
     Raises FileNotFoundError, and InputError where it is of another sweep, has other columns or is no table.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with reading(path):
         file = pq.ParquetFile(path, page_checksum_verification=True)
         schema = file.schema_arrow
-    except FileNotFoundError:
-        raise
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
     if (schema.metadata or {}).get(SWEEP.encode()) != digest.encode():
         raise InputError(
             "belongs to another sweep", where=str(path), expected="its own table; sweep with --fresh"
@@ -132,33 +127,48 @@ def open_table(path: Path, columns: Columns, digest: str) -> pq.ParquetFile:
 
 def rows_of(path: Path, columns: Columns, digest: str) -> Iterator[Sequence[Scalar]]:
     """Yield the rows of a table's file, none where it is not there."""
-    import pyarrow as pa
-
     try:
-        for batch in open_table(path, columns, digest).iter_batches(ROWS_A_GROUP):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        batches = open_table(path, columns, digest).iter_batches(ROWS_A_GROUP)
     except FileNotFoundError:
         return
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
+    while True:
+        with reading(path):
+            batch = next(batches, None)
+            rows = [] if batch is None else [column.to_pylist() for column in batch.columns]
+        if batch is None:
+            return
+        yield from zip(*rows, strict=True)
 
 
 def whole_table(path: Path, columns: Columns, digest: str) -> pd.DataFrame:
     """Return a whole table."""
-    import pyarrow as pa
-
-    try:
+    with reading(path):
         frame: pd.DataFrame = open_table(path, columns, digest).read().to_pandas()
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
     return frame
 
 
-def unreadable(path: Path, error: Exception) -> InputError:
-    """Return what a user is told of a table that is no table."""
-    return InputError(
-        f"cannot be read ({error})", where=str(path), expected="a whole table; sweep with --fresh"
-    )
+def require_whole(path: Path, columns: Columns, digest: str) -> None:
+    """Read a table through, so that each page is held to its checksum. Raises as `open_table`."""
+    with reading(path):
+        for _ in open_table(path, columns, digest).iter_batches(ROWS_A_GROUP):
+            pass
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Tell a table that is damaged, or none, as one line. Raises FileNotFoundError where it is not there."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InputError(
+            f"cannot be read ({one_line(str(error))})",
+            where=str(path),
+            expected="a whole table; sweep with --fresh",
+        ) from error
 
 
 def _schema(columns: Columns) -> pa.Schema:

@@ -9,12 +9,12 @@ of another.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from experiments.experiment import Experiment, Point
+from experiments.experiment import Experiment
 from experiments.factors import Value
 from policies import load_policy
 from policies.composed import ComposedPolicy
@@ -118,7 +118,8 @@ class Plan:
         return load_scenario(reference, self.experiment.point(point).of_scenario).setting()
 
     def _policy_at(self, point: int, policy: int) -> Callable[[], Policy]:
-        return fresh_policies(self.experiment.policies[policy], self.experiment.point(point))
+        reference = self.experiment.policies[policy]
+        return fresh_policies(reference, self.experiment.point(point).of_policies[reference])
 
 
 @contextmanager
@@ -130,14 +131,14 @@ def _a_row() -> Iterator[None]:
         raise RunFailed("point", str(fault)) from fault
 
 
-def fresh_policies(reference: str, point: Point) -> Callable[[], Policy]:
+def fresh_policies(reference: str, overrides: Mapping[str, object]) -> Callable[[], Policy]:
     """Return what makes a policy anew for each run; a composed one is read from its file once.
 
     A class of a user's own is imported and made each time, by the same words as for a single run.
     """
-    policy = load_policy(reference, point.of_policy)
+    policy = load_policy(reference, overrides)
     if type(policy) is not ComposedPolicy:
-        return lambda: load_policy(reference, point.of_policy)
+        return lambda: load_policy(reference, overrides)
     packed = pickle.dumps(policy)
 
     def unpacked() -> Policy:

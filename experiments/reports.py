@@ -201,12 +201,14 @@ def forecast_text(name: str, found: Forecast) -> str:
     """Return what a sweep would take, in words."""
     runs = f"{found.runs:,} runs" if found.least == found.runs else f"{found.least:,} to {found.runs:,} runs"
     milliseconds = [f"{1000 * value:,.3g}" for value in (found.seconds_a_run, found.low, found.high)]
+    where = f"with {found.workers} worker{'s' if found.workers > 1 else ''}" if found.workers else "here"
     lines = [
         f"{one_line(name)}: {runs}, {found.done:,} of them done",
-        f"a run takes {milliseconds[0]} ms [{milliseconds[1]}, {milliseconds[2]}] here, "
+        f"a run takes {milliseconds[0]} ms [{milliseconds[1]}, {milliseconds[2]}], "
         f"by {found.pilot} runs spread over the plan",
-        f"with {found.workers} workers about {_duration(found.seconds)}"
-        + (f", at most {_duration(found.at_most)}" if found.at_most > found.seconds else ""),
+        f"{where} about {_duration(found.seconds)} [{_duration(found.soonest)}, {_duration(found.latest)}]"
+        + (f", at most {_duration(found.at_most)}" if found.at_most > found.seconds else "")
+        + "; to load and to draw takes a few seconds more",
     ]
     return "".join(f"{line}\n" for line in lines)
 
@@ -214,6 +216,8 @@ def forecast_text(name: str, found: Forecast) -> str:
 def _duration(seconds: float) -> str:
     if seconds < MINUTE:
         return f"{seconds:.3g} s"
+    if not math.isfinite(seconds):
+        return "no bound"
     return str(timedelta(seconds=round(seconds)))
 
 

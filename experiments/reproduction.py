@@ -89,7 +89,7 @@ def reproduce(
     Parameters
     ----------
     scenarios : sequence of Scenario
-    workers : processes; None takes the usable cores.
+    workers : worker processes; None takes the usable cores, 0 stays in this process.
     seed : another root seed than the scenario's own.
     output : folder for the pictures; None draws none.
     show : how progress is shown, as for `progress`.

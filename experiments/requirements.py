@@ -73,13 +73,13 @@ NEEDS: dict[str, Needs] = {
         designs=("grid", "two-level", "fractional"),
     ),
     "interactions": Needs(
-        "Mean response by the levels of two factors at a time",
+        "Mean response by the levels of two factors at a time, with 95% intervals",
         factors=(2, 5),
         policies=(1, 1),
         designs=("grid", "two-level"),
     ),
     "comparison": Needs(
-        "Policies against the baseline, paired in the same worlds, with 95% intervals",
+        "Policies against the baseline, paired in the same worlds, with 95% intervals; thin: of all together",
         policies=(2, MANY),
         one_scenario=False,
         baseline="policy",
@@ -105,7 +105,7 @@ NEEDS: dict[str, Needs] = {
     ),
     "tornado": Needs("How far each factor swings the mean response", factors=(1, MANY), policies=(1, 1)),
     "rejection": Needs(
-        "Share of attempts refused against the net of an attempt",
+        "Share of attempts refused against the net of an attempt, means over runs with 95% intervals",
         one_scenario=False,
         shown=(),
         responses=REFUSAL_RESPONSES,

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.experiment import Experiment
+from experiments.manifest import FAILED, FAILURES
+from experiments.reading import read_runs, read_table
 from experiments.requirements import REGIME_RESPONSES
 from experiments.statistics import (
     Interval,
@@ -21,7 +23,6 @@ from experiments.statistics import (
     quantile_interval,
     share_interval,
 )
-from experiments.store import FAILED, FAILURES, read_runs, read_table
 from experiments.sweeping import experiment_of
 from scenarios.measures import MEASURES, is_yes_or_no, possible
 from simulator.errors import SKIPPED
@@ -41,6 +42,8 @@ SHARE_KEYS = (
 )
 """Keys of the summary that are at most 1."""
 
+TURNS = ("turns", "sound_turns")
+"""Responses that count turns of a run, which no run has more of than its horizon."""
 
 BOOTSTRAP_SEED = 1
 
@@ -108,12 +111,11 @@ def means_of(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """
     import pandas as pd
 
-    bootstrap = experiment.file.intervals == "bootstrap"
     rows = [
         {
             **place,
             "response": name,
-            **interval_columns(interval_of(name, values, bootstrap=bootstrap)),
+            **interval_columns(interval_in(experiment, name, values)),
             "failed": failed,
         }
         for place, failed, name, values in _samples(runs, experiment)
@@ -151,22 +153,41 @@ def _samples(
             yield place, failed, name, group[name].dropna().astype(float).tolist()
 
 
-def interval_of(response: str, values: Sequence[float], *, bootstrap: bool = False) -> Interval | None:
+def interval_in(experiment: Experiment, response: str, values: Sequence[float]) -> Interval | None:
+    """Return the interval of a mean as an experiment asks for it, turns cut at its horizon."""
+    horizon = experiment.horizon if response in TURNS else math.inf
+    return interval_of(response, values, bootstrap=experiment.file.intervals == "bootstrap", horizon=horizon)
+
+
+def interval_of(
+    response: str, values: Sequence[float], *, bootstrap: bool = False, horizon: float = math.inf
+) -> Interval | None:
     """Return the interval of a mean, cut to what is possible; of a response that is 0 or 1, of a share.
 
-    It is Student's, or the bias-corrected bootstrap's, whose resampling has a seed of its own.
+    It is Student's, or the bias-corrected bootstrap's, whose resampling has a seed of its own. `horizon` is
+    the most that counts of turns can be.
     """
     if not values:
         return None
     if is_yes_or_no(response):
         return share_interval(round(sum(values)), len(values))
     interval = bootstrap_interval(values, seed=BOOTSTRAP_SEED) if bootstrap else mean_interval(values)
-    if response in MEASURES:
-        least, most = possible(response)
-    else:
-        least = -math.inf if response in SIGNED_KEYS else 0.0
-        most = 1.0 if response in SHARE_KEYS else math.inf
+    least, most = limits(response, horizon)
     return interval._replace(low=max(interval.low, least), high=min(interval.high, most))
+
+
+def limits(response: str, horizon: float = math.inf) -> tuple[float, float]:
+    """Return the least and the most that a response can be.
+
+    >>> limits("turns", horizon=200), limits("net_tokens")
+    ((0.0, 200), (-inf, inf))
+    """
+    if response in TURNS:
+        return 0.0, horizon
+    if response in MEASURES:
+        return possible(response)
+    least = -math.inf if response in SIGNED_KEYS else 0.0
+    return least, 1.0 if response in SHARE_KEYS else math.inf
 
 
 def interval_columns(interval: Interval | None) -> dict[str, float | int | None]:

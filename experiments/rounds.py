@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Experiment, Sequential
+from experiments.experiment import LEVEL_UP_TO, Experiment, Sequential
 from experiments.plan import Plan
 from experiments.statistics import (
     Interval,
@@ -156,17 +156,31 @@ def _running(
     if rule.rule == "best":
         return _still_racing(experiment, rule, seen, running)
     count = seen.shape[1]
-    if count < rule.first + rule.look_ahead:  # the first replications are no look ahead
+    since = narrow_since(rule, count)
+    if since < rule.first:  # the first replications are no look ahead
         return running
-    counts = range(count - rule.look_ahead, count + 1)
+    counts = range(since, count + 1)
     precise = all(half_width(experiment, rule, seen[:, :count]) <= (rule.half_width or 0) for count in counts)
     return [] if precise else running
+
+
+def narrow_since(rule: Sequential, count: int) -> int:
+    """Return after how many replications at the latest it was narrow, to have its look-ahead behind it.
+
+    >>> rule = Sequential(response="turns", half_width=1.0, look_ahead=5)
+    >>> narrow_since(rule, 60), narrow_since(rule, 315)
+    (55, 300)
+    """
+    since = count - rule.look_ahead
+    if since <= LEVEL_UP_TO:
+        return since
+    return (LEVEL_UP_TO * (count + 1) - 1) // (LEVEL_UP_TO + rule.look_ahead)
 
 
 def half_width(experiment: Experiment, rule: Sequential, seen: NDArray[np.float64]) -> float:
     """Return the widest half-width of a difference to the baseline; of one policy, of its mean.
 
-    Intervals are Student's; of a response that is 0 or 1 they are Agresti and Min's, and Wilson's.
+    Intervals are Student's; of a response that is 0 or 1 they are Bonett and Price's, and Wilson's.
     `seen` holds the responses of one point, shape (policies, replications), NaN where there is none.
     """
     of_shares = is_yes_or_no(rule.response)

@@ -2,7 +2,7 @@
 
 In come a module-level function and its tasks; out comes, task by task, the result or the `Failure` that
 stands in its place. Tasks travel in chunks of about a second of work, pickled one by one, so that one bad
-task or result spoils no other; the serial way runs the same code. A worker process that dies costs a new
+task or result spoils no other; in this process the same code runs. A worker process that dies costs a new
 pool and a second look at what was in flight, never the sweep. Nothing here knows what a task is.
 """
 
@@ -13,23 +13,28 @@ import os
 import queue
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TypeVar
 
 from experiments.files import DiskFault
 from experiments.workers import (
+    CannotEnd,
     Chunk,
     Failure,
     Landed,
+    WorkersLost,
     close,
+    end_late,
     end_workers,
+    may_start,
     open_pool,
     pack,
     pack_function,
     processes_of,
     run_chunk,
+    signals_held,
     unpack,
 )
 from simulator.errors import InputError, RunFailed, one_line
@@ -43,7 +48,13 @@ LARGEST_CHUNK = 250
 BREAKS_ALLOWED = 2
 """A task that breaks the pool so many times while it runs alone is at fault."""
 CHUNKS_PATIENCE = 3
-"""Time limits that may pass while chunks bring nothing: several of their tasks may be slow."""
+"""Time limits that may pass while chunks of so many tasks bring nothing: several may be slow."""
+LOST = "its worker was lost each time, though nothing else was at work"
+"""What a row says of a task that kills its worker."""
+NO_WORKER = (BrokenExecutor, EOFError, OSError)
+"""What submitting raises where no worker can be had: a dead fork server's pipe is at its end."""
+STARTING_SECONDS = 10.0
+"""How long an executor may take to bring its first result, beside the time limit of tasks."""
 STALL_SECONDS = 5.0
 """After so long without a result we look ourselves whether all workers live."""
 
@@ -72,7 +83,8 @@ def run_tasks(
     tasks : sequence of T
         Picklable inputs. They must not depend on each other.
     workers : int or None
-        Processes; 1 stays in this one, which a task can then kill. None takes the usable cores.
+        Worker processes; None takes the usable cores. 0 stays in this process, to look into a task or save
+        the start of a worker: there a task can hang or kill us, and sets are printed in our order.
     on_done : callable or None
         Called here, as each task ends, with its index and result: in order of completion.
     chunk : int or None
@@ -81,7 +93,7 @@ def run_tasks(
     Raises
     ------
     InputError
-        If `workers` or `chunk` is below 1.
+        If `workers` is below 0, or `chunk` below 1.
     TypeError
         If `execute` cannot be pickled.
     RunFailed
@@ -90,7 +102,7 @@ def run_tasks(
     Examples
     --------
     >>> import math
-    >>> run_tasks(math.sqrt, [4.0, 9.0], workers=1)
+    >>> run_tasks(math.sqrt, [4.0, 9.0], workers=0)
     [2.0, 3.0]
     """
     found: dict[int, R | Failure] = {}
@@ -121,19 +133,21 @@ def stream_tasks(
     ----------
     open_executor : callable or None
         Makes the executor, and a new one if it breaks: a cluster's, for instance. `workers` then says how
-        many tasks it can run at once. None makes a process pool of our own.
+        many tasks it can run at once, 1 or more. None makes a process pool of our own.
     time_limit : float or None
-        Seconds that a task should take at most. A pool of our own whose workers bring nothing for longer
-        is taken to hang: they are killed, and what was in flight is run again, one by one.
+        Seconds that a task should take at most. An executor that brings nothing for longer is taken to hang:
+        its workers are ended, as `end_late` can, and what was in flight is run again, one by one. Where they
+        cannot be ended, CannotEnd is raised after what can be told.
     """
     width = usable_cores() if workers is None else workers
-    if width < 1:
-        raise InputError(f"{width} workers cannot run anything", where="workers", expected="1 or more")
+    least = 0 if open_executor is None else 1
+    if width < least:
+        raise InputError(f"{width} workers cannot run anything", where="workers", expected=f"{least} or more")
     if chunk is not None and chunk < 1:
         raise InputError(f"a chunk of {chunk} tasks never ends", where="chunk", expected="1 or more")
     function = pack_function(execute)
     pace = _Pace(chunk, width)
-    if not tasks or (open_executor is None and width == 1):
+    if not tasks or width == 0:
         return _serial(function, tasks, pace)
     modules = ["__main__", getattr(execute, "__module__", "__main__")]
     opener = open_executor or (lambda: open_pool(width, modules))
@@ -195,6 +209,8 @@ class _Crew:
         """Not `concurrent.futures.wait`: a Ctrl-C in its midst can leave a future locked for ever."""
         self.hung = False
         """Whether the workers had to be killed, since we last looked."""
+        self.starts = True
+        """Whether no worker has been heard yet."""
 
     def stream(self) -> Generator[tuple[int, R | Failure], None, None]:
         self.executor = self.open_executor()
@@ -220,11 +236,17 @@ class _Crew:
             if not flying:
                 return
             suspects: deque[Chunk] = deque()
-            done = [self._next()]
-            if _fault(done[0]) is not None:  # see all of them end: lost too, or finished just before
-                done += [self._next() for _ in range(len(flying) - 1)]
-                if any(isinstance(_fault(future), BrokenExecutor) for future in done):
-                    self._reopen()
+            try:
+                done = [self._next(flying.values())]
+                if _fault(done[0]) is not None:  # see all of them end: lost too, or finished just before
+                    done += [self._next(flying.values()) for _ in range(len(flying) - 1)]
+            except CannotEnd:
+                for future, chunk in flying.items():
+                    if future.running() and len(chunk.indices) == 1:
+                        yield chunk.indices[0], self._endless()
+                raise
+            if any(isinstance(_fault(future), BrokenExecutor) for future in done):
+                self._reopen()
             hung = self._has_hung()
             for future in done:
                 chunk = flying.pop(future)
@@ -239,7 +261,12 @@ class _Crew:
         while suspects:
             chunk = suspects.popleft()
             future = self._submit(chunk)
-            error = _fault(self._next(alone=len(chunk.indices) == 1))
+            try:
+                error = _fault(self._next([chunk]))
+            except CannotEnd:
+                if len(chunk.indices) == 1:
+                    yield chunk.indices[0], self._endless()
+                raise
             hung = self._has_hung()
             if error is None:
                 yield from self._land(chunk, future)
@@ -249,39 +276,49 @@ class _Crew:
             if len(chunk.indices) > 1:
                 suspects.extendleft(reversed(chunk.singles() if hung else chunk.halves()))
             elif hung:
-                reason = f"no end within {self.time_limit:g} seconds, and it heeded nothing"
-                yield chunk.indices[0], Failure("worker", TimeoutError.__name__, reason)
-            elif chunk.breaks + 1 < BREAKS_ALLOWED:
+                yield chunk.indices[0], self._endless()
+            elif chunk.breaks + 1 < BREAKS_ALLOWED and not isinstance(error, WorkersLost):
                 suspects.appendleft(chunk._replace(breaks=chunk.breaks + 1))
+            elif isinstance(error, BrokenExecutor):  # in words that are the same wherever it ran
+                yield chunk.indices[0], Failure("worker", BrokenExecutor.__name__, LOST)
             else:
-                reason = f"its worker was lost {BREAKS_ALLOWED} times while nothing else ran: {error}"
-                yield chunk.indices[0], Failure("worker", type(error).__name__, one_line(reason))
+                kind = type(error).__name__
+                yield chunk.indices[0], Failure("worker", kind, one_line(str(error)) or kind)
+
+    def _endless(self) -> Failure:
+        reason = f"no end within {self.time_limit:g} seconds, and it heeded nothing"
+        return Failure("worker", TimeoutError.__name__, reason)
 
     def _submit(self, chunk: Chunk) -> Future[Landed]:
         try:
-            future = self.executor.submit(run_chunk, self.function, chunk.payload)
-        except BrokenExecutor as error:  # it broke since we last looked
+            with signals_held() if may_start(self.executor, self.pace.width) else nullcontext():
+                future = self.executor.submit(run_chunk, self.function, chunk.payload)
+        except NO_WORKER as error:  # it broke since we last looked
             future = Future()
-            future.set_exception(error)
+            future.set_exception(BrokenExecutor(str(error)))
         future.add_done_callback(self.ended.put)
         return future
 
-    def _next(self, *, alone: bool = False) -> Future[Landed]:
-        """Wait for a future to end, be it because the executor broke, or hangs."""
+    def _next(self, chunks: Collection[Chunk]) -> Future[Landed]:
+        """Wait for a future of these chunks to end, be it because the executor broke, or hangs."""
         started = time.monotonic()
         patience = math.inf
         if self.time_limit is not None:
-            patience = (1 if alone else CHUNKS_PATIENCE) * self.time_limit + STALL_SECONDS
+            longest = max(len(chunk.indices) for chunk in chunks)
+            patience = min(CHUNKS_PATIENCE, longest) * self.time_limit + STALL_SECONDS
+            patience += STARTING_SECONDS if self.starts else 0.0
         while True:
+            left = started + patience - time.monotonic()
             try:
-                return self.ended.get(timeout=STALL_SECONDS)
+                ended = self.ended.get(timeout=max(0.0, min(STALL_SECONDS, left)))
+                self.starts = False
+                return ended
             except queue.Empty:
-                processes = processes_of(self.executor)
-                dead = any(process.exitcode is not None for process in processes)
-                late = bool(processes) and time.monotonic() - started > patience
-                self.hung |= late
-                if late or dead:
+                if any(process.exitcode is not None for process in processes_of(self.executor)):
                     end_workers(self.executor)
+                elif time.monotonic() - started >= patience:
+                    self.hung |= end_late(self.executor)
+                    started = time.monotonic()
 
     def _has_hung(self) -> bool:
         hung, self.hung = self.hung, False
@@ -297,8 +334,8 @@ class _Crew:
         self.executor = self.open_executor()
         try:
             self.executor.submit(os.getpid).result()
-        except BrokenExecutor as error:
-            hint = "worker processes die as they start; use one worker, or guard the script by __main__"
+        except NO_WORKER as error:
+            hint = "worker processes die as they start; use workers=0, or guard the script by __main__"
             raise RunFailed("worker", hint) from error
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from experiments.console import Json, Progress, Sets, Workers, results_alone_on_stdout, say
+from experiments.console import Json, Progress, Sets, Workers, ending_in_order, results_alone_on_stdout, say
 from simulator.errors import InputError, one_line
 
 if TYPE_CHECKING:
@@ -53,26 +53,28 @@ def sweep_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the co
     loaded = load_experiment(experiment, experiment_overrides(sets or []))
     folder = (Path("results") / loaded.name if output is None else output).absolute()
     if dry_run:
-        _forecast(loaded, folder, workers, only or [], json)
+        with ending_in_order():
+            _forecast(loaded, folder, workers, only or [], json, fresh=fresh)
         return
     require_size(loaded, consent=yes)
-    try:
-        with ExitStack() as connected, results_alone_on_stdout():
-            engine = None if scheduler is None else connected.enter_context(cluster(scheduler))
-            failures = sweep(
-                loaded,
-                folder,
-                workers=workers if engine is None else engine.width,
-                open_executor=None if engine is None else engine.open_executor,
-                only=only or [],
-                fresh=fresh,
-                retry_failed=retry_failed,
-                show=progress,
-                command=["rewritelab", *sys.argv[1:]],
-            )
-    except KeyboardInterrupt:
-        print("what is done is kept; the same command goes on from there", file=sys.stderr)
-        raise
+    with ending_in_order():
+        try:
+            with ExitStack() as connected, results_alone_on_stdout():
+                engine = None if scheduler is None else connected.enter_context(cluster(scheduler))
+                failures = sweep(
+                    loaded,
+                    folder,
+                    workers=workers if engine is None else engine.width,
+                    open_executor=None if engine is None else engine.open_executor,
+                    only=only or [],
+                    fresh=fresh,
+                    retry_failed=retry_failed,
+                    show=progress,
+                    command=["rewritelab", *sys.argv[1:]],
+                )
+        except KeyboardInterrupt:
+            print("what is done is kept; the same command goes on from there", file=sys.stderr)
+            raise
     _show(loaded, folder, json)
     if failures:
         print(f"{failures} runs failed, most often {_commonest(folder)}", file=sys.stderr)
@@ -81,18 +83,21 @@ def sweep_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the co
 
 def _commonest(folder: Path) -> str:
     """Return where and why most runs of a sweep have failed."""
-    from experiments.store import FAILURES, read_table
+    from experiments.manifest import FAILURES
+    from experiments.reading import read_table
 
     stage, message = read_table(folder, FAILURES)[["stage", "message"]].value_counts().index[0]
     return one_line(f"at {stage}: {message}; the table failures, and the report, have all")
 
 
-def _forecast(experiment: Experiment, folder: Path, workers: int | None, only: list[str], json: bool) -> None:
+def _forecast(
+    experiment: Experiment, folder: Path, workers: int | None, only: list[str], json: bool, *, fresh: bool
+) -> None:
     from experiments import reports
     from experiments.pilot import forecast
 
     with results_alone_on_stdout():
-        found = forecast(experiment, folder, workers=workers, only=only)
+        found = forecast(experiment, folder, workers=workers, only=only, fresh=fresh)
     say(reports.forecast_json(found) if json else reports.forecast_text(experiment.name, found))
 
 
@@ -158,7 +163,7 @@ def report_command(
     """Put a sweep's question, tables, pictures and runs into one HTML file that needs no network."""
     from experiments.files import write_atomically
     from experiments.report import render
-    from experiments.reporting import page_of
+    from experiments.report.assembly import page_of
     from experiments.results import results_of
 
     results = results_of(folder)

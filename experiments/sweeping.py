@@ -21,11 +21,13 @@ from experiments.experiment import Experiment, ExperimentFile, experiment_from
 from experiments.identity import identity_of
 from experiments.job import Done, SweepJob, failed_tables, tables_of, time_limit_of
 from experiments.journal import Journal
+from experiments.manifest import FAILURES, read_manifest
 from experiments.plan import Plan
 from experiments.progress import Mode, progress
+from experiments.reading import read_table
 from experiments.rounds import Agenda
 from experiments.runner import stream_tasks
-from experiments.store import FAILURES, SweepStore, read_manifest, read_table
+from experiments.store import SweepStore
 from experiments.workers import Failure
 from simulator import InputError
 from simulator.catalogue import validated
@@ -54,7 +56,8 @@ def sweep(  # noqa: PLR0913 - one parameter an option of the command
     ----------
     experiment : Experiment
     folder : where the results lie; made if it is not there.
-    workers : processes; None takes the usable cores. Of another executor: how many runs it makes at once.
+    workers : worker processes; None takes the usable cores, 0 stays in this process, which a policy can then
+        end. Of another executor: how many runs it makes at once.
     open_executor : makes another executor, of a cluster for instance, and a new one where it breaks.
     only : words `name=value` that say which runs are meant, as `chosen` reads them.
     fresh : remove the results of an earlier sweep first.

@@ -38,7 +38,7 @@ def experiment_overrides(words: Sequence[str]) -> Overrides:
     """Return what is laid over an experiment file.
 
     `experiment.path=value` is the experiment's own; all else is set in every run, as `path=value` of the
-    scenario or `policy.path=value` of every policy. Raises InputError.
+    scenario, `policy.path=value` of every policy or `NAME.path=value` of one. Raises InputError.
 
     >>> experiment_overrides(["experiment.replications=5", "run.horizon=40"])
     {'replications': 5, 'set': {'run.horizon': 40}}

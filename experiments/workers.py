@@ -15,16 +15,16 @@ import pickle
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple, TypeVar
 
 from experiments.files import DiskFault
+from experiments.tracebacks import has_overflowed, stack_of, without_depth
 from simulator.errors import SKIPPED, RunFailed, one_line
 
 T = TypeVar("T")
@@ -36,6 +36,29 @@ LEAVING_SECONDS = 5.0
 """How long the processes of a pool may take to leave once all is done."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ALIKE = {**ONE_THREAD, "PYTHONHASHSEED": "0"}
+"""What the workers' environment says where that of the user does not: a message may print a set."""
+
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that a terminal, or who ends a job, sends to a whole group of processes."""
+
+LOOKS_EVERY = 1.0
+"""Seconds after which a worker looks again whether those that it belongs to are there."""
+
+
+class WorkersLost(BrokenExecutor):
+    """More than one worker was lost in turn over the same chunk; the executor itself goes on."""
+
+
+class CannotEnd(RunFailed):
+    """An executor whose workers hang, and that knows no way to end them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "worker",
+            "a run has no end and heeds nothing, and this executor has no way to end its worker; "
+            "what is done is kept",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +72,7 @@ class Failure:
         `worker` (killed its process, or had to be killed with it), or the stage that a `RunFailed` names:
         `skipped` of a run that was never begun.
     kind : str
-        Name of the exception's class.
+        Name of the exception's class: of a `RunFailed` that something has caused, the class of that.
     reason : str
         Why, in one line.
     traceback : str
@@ -137,15 +160,16 @@ def unpack(chunk: Chunk, results: list[bytes]) -> Iterator[tuple[int, R | Failur
 
 
 def _failure(error: BaseException, stage: str) -> Failure:
-    kind = type(error).__name__
-    below = error.__traceback__.tb_next if error.__traceback__ else None  # our own frame tells nothing
-    stack = "".join(traceback.format_exception(type(error), error, below))
+    kind, words = type(error).__name__, ""
     if isinstance(error, RunFailed):
-        return Failure(error.stage, kind, error.reason, stack)
-    words = ""
-    with contextlib.suppress(Exception):  # an exception of a user's may not even be printable
-        words = one_line(str(error))
-    return Failure(stage, kind, words or kind, stack)
+        stage, words = error.stage, error.reason
+        kind = type(error.__cause__ or error).__name__
+    else:
+        with contextlib.suppress(Exception):  # an exception of a user's may not even be printable
+            words = one_line(str(error))
+    if has_overflowed(error):
+        words = without_depth(words)
+    return Failure(stage, kind, words or kind, stack_of(error))
 
 
 # --------------------------------------------------------------------------- in the worker
@@ -157,9 +181,13 @@ def run_chunk(function: bytes, payload: list[bytes]) -> Landed:
     Raises DiskFault where the function's own files cannot be written.
     """
     started = time.perf_counter()
+    home = _open_here()
     try:
-        results = [_run_one(function, packed) for packed in payload]
+        results = [_run_one(function, packed, home) for packed in payload]
     finally:  # after a Ctrl-C too
+        if home is not None:
+            with contextlib.suppress(OSError):  # a task may have closed it
+                os.close(home)
         end_chunk = None
         with contextlib.suppress(Exception):  # one that cannot be read has failed in each of its tasks
             end_chunk = getattr(_read_function(function), "end_chunk", None)
@@ -174,7 +202,15 @@ def _read_function(function: bytes) -> Callable[[object], object]:
     return read
 
 
-def _run_one(function: bytes, packed: bytes) -> bytes:
+def _open_here() -> int | None:
+    """Open the working directory, to come back to it; None where it is gone, or cannot be opened."""
+    try:
+        return os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, AttributeError):  # some systems open no folders
+        return None
+
+
+def _run_one(function: bytes, packed: bytes, home: int | None) -> bytes:
     stage = "task"
     try:
         execute, task = _read_function(function), pickle.loads(packed)
@@ -188,6 +224,12 @@ def _run_one(function: bytes, packed: bytes) -> bytes:
         if isinstance(error, KeyboardInterrupt) and _hears_the_user():
             raise
         return pickle.dumps(_failure(error, stage))
+    finally:
+        if home is not None:
+            try:  # noqa: SIM105 - it costs more than all the rest
+                os.fchdir(home)  # the next task may name a file by a relative path
+            except OSError:
+                pass
 
 
 def _hears_the_user() -> bool:
@@ -197,19 +239,27 @@ def _hears_the_user() -> bool:
 
 
 def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, use one thread, and end when the parent does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave the terminal's signals to the parent, use one thread, and end when the parent does."""
+    for number in STOPPING:
+        if number != signal.SIGTERM:  # with which a broken pool ends its workers
+            signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
-    threading.Thread(target=_follow_parent, daemon=True).start()
+    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
 
 
-def _follow_parent() -> None:
-    """Without this, workers of a killed parent wait for ever (cpython issue 111873)."""
+def _follow_parent(server: int) -> None:
+    """Without this, workers of a killed parent wait for ever (cpython issue 111873).
+
+    So would those of a killed fork server, of which the parent can no longer know whether they live.
+    """
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    while parent is not None:
+        parent.join(LOOKS_EVERY)
+        if not parent.is_alive() or os.getppid() != server:
+            os._exit(1)
 
 
 # --------------------------------------------------------------------------- the pool
@@ -221,21 +271,53 @@ def open_pool(width: int, modules: list[str]) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(width, context, _start_worker)
     forkserver.set_forkserver_preload(modules)  # loaded once for all workers, and for those of a new pool
-    with _one_thread():
+    with signals_held():  # it is deaf to some by itself, which are then heard here again
+        resource_tracker.ensure_running()
+    with _alike(), signals_held():
         forkserver.ensure_running()
     return ProcessPoolExecutor(width, multiprocessing.get_context("forkserver"), _start_worker)
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Ask for one BLAS thread a process while the fork server starts: it loads numpy before any worker."""
-    added = [name for name in ONE_THREAD if name not in os.environ]
-    os.environ.update({name: ONE_THREAD[name] for name in added})
+def _alike() -> Iterator[None]:
+    """Ask for one BLAS thread a process, and one order of sets, while the fork server starts.
+
+    It loads numpy before any worker, and its order of sets is that of all of them.
+    """
+    added = [name for name in ALIKE if name not in os.environ]
+    os.environ.update({name: ALIKE[name] for name in added})
     try:
         yield
     finally:
         for name in added:
             del os.environ[name]
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Hear a terminal's signals afterwards, while processes are started.
+
+    A worker whose parent leaves in the midst of starting it dies aloud. The fork server that is started here
+    is deaf to them for good: as it loads modules it would die of them, aloud as well.
+    """
+    came: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():  # another thread may take what this one blocks
+        handlers = {number: signal.getsignal(number) for number in STOPPING}
+        handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    blocks = getattr(signal, "pthread_sigmask", None)
+    before = blocks(signal.SIG_BLOCK, STOPPING) if blocks else None
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        if blocks:
+            blocks(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def close(executor: Executor, *, at_once: bool) -> None:
@@ -270,6 +352,31 @@ def end_workers(executor: Executor) -> None:
     # of the interpreter: now that no worker holds the pipe, closing our end ends it.
     if processes and (results := getattr(executor, "_result_queue", None)):
         results._writer.close()
+
+
+def may_start(executor: Executor, width: int) -> bool:
+    """Return whether a pool of ours has fewer processes than it may have, so that it may start one."""
+    return isinstance(executor, ProcessPoolExecutor) and len(processes_of(executor)) < width
+
+
+def end_late(executor: Executor) -> bool:
+    """End the workers of an executor that has brought nothing for too long.
+
+    Returns False where no worker is at a task of ours, so that there is only to wait. Else every future that
+    has not ended ends as one of a broken executor. An executor may have a method of this name that does so.
+
+    Raises
+    ------
+    CannotEnd
+        The executor has no way to end its workers.
+    """
+    own: Callable[[], bool] | None = getattr(executor, "end_late", None)
+    if own is not None:
+        return own()
+    if not isinstance(executor, ProcessPoolExecutor):
+        raise CannotEnd
+    end_workers(executor)
+    return True
 
 
 def processes_of(executor: Executor) -> list[BaseProcess]:

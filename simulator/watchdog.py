@@ -66,10 +66,11 @@ class _Look:
         if self.time_limit is not None and time.monotonic() - self.started > self.time_limit:
             limit = self.time_limit
 
-            class OverTime(RunFailed):
+            class OverTime(Interruption, RunFailed):
                 def __init__(self) -> None:
                     super().__init__("time limit", f"no end within {limit:g} seconds")
 
+            OverTime.__name__ = TimeoutError.__name__  # what it is to a user
             return OverTime
         now = tuple((work.asking, work.turn, work.attempts) for work in self.fleet)
         self.ticks = self.ticks + 1 if any(work.asking for work in self.fleet) and now == self.seen else 0
@@ -80,7 +81,11 @@ class _Look:
         return NoAnswer
 
 
-class NoAnswer(TimeoutError):
+class Interruption:
+    """What comes to a run wherever it happens to be: where that was says nothing."""
+
+
+class NoAnswer(Interruption, TimeoutError):
     """A call of a policy that has not returned."""
 
     def __str__(self) -> str:
@@ -88,7 +93,7 @@ class NoAnswer(TimeoutError):
         return f"no answer within {PATIENCE_SECONDS} seconds"
 
 
-NoAnswer.__name__ = TimeoutError.__name__  # what it is to a user
+NoAnswer.__name__ = TimeoutError.__name__
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def comparison(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> p
     worlds), `joint_low`, `joint_high` (wider: 95% that those of all rows hold together, by Bonferroni), `n`
     (pairs), `missing` (worlds in which one of the two has no response), `variance_reduction` (of pairing
     against independent worlds), `p` and `adjusted_p` (Holm, over all rows). Intervals and p are Student's; of
-    a response that is 0 or 1 they are Agresti and Min's and McNemar's.
+    a response that is 0 or 1 they are Bonett and Price's and McNemar's.
     """
     import pandas as pd
 

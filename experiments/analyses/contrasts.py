@@ -45,7 +45,7 @@ def differences(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> 
     Columns are `level`, `response`, `mean`, `low`, `high` (of level - baseline in the same world), `n`
     (pairs behind them), `failed` (pairs left out because a run of theirs failed) and `missing` (pairs
     left out because a run has no such response, or is still to come). Intervals are Student's; of a response
-    that is 0 or 1 they are Agresti and Min's.
+    that is 0 or 1 they are Bonett and Price's.
     """
     import pandas as pd
 

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from experiments.again import made_again, whole_run
+from experiments.analyses.worlds import place_name
 from experiments.identity import identity_of
-from experiments.job import run_at
+from experiments.manifest import FAILED, read_manifest
 from experiments.plan import Coordinates, Plan
 from experiments.results import Results
 from experiments.statistics import mser, welch_average
 from experiments.statistics.warmup import BATCH
-from experiments.store import read_manifest
-from simulator import InputError, Run, RunFailed, Setting
+from experiments.workers import Failure
+from simulator import InputError, Run, Setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +39,10 @@ class History(NamedTuple):
     run: Run
 
 
-def histories(results: Results, *, worlds: int = MOST_WORLDS, point: int = 0) -> list[History]:
-    """Make the first runs of every policy at one point again; those that fail are left out.
+def histories(results: Results, *, worlds: int = MOST_WORLDS, point: int | None = None) -> list[History]:
+    """Make the first runs of every policy at one point again, apart from this process; none that failed.
+
+    The point is the first that has run, if none is given.
 
     Raises
     ------
@@ -47,14 +51,20 @@ def histories(results: Results, *, worlds: int = MOST_WORLDS, point: int = 0) ->
     """
     require_same(results)
     plan = Plan(results.experiment)
+    point = first_point(results) if point is None else point
+    places = [
+        Coordinates(0, point, place, replication)
+        for place in range(len(results.experiment.policies))
+        for replication in range(min(worlds, plan.replications))
+    ]
+    whole = set(results.ran.loc[results.ran[FAILED].isna(), "run"])  # what failed may have ended its process
+    numbers = [number for number in map(plan.number, places) if number in whole]
+    made = dict(made_again(whole_run, plan, numbers))
     found = []
-    for place, policy in enumerate(results.experiment.policies):
-        for replication in range(min(worlds, plan.replications)):
-            at = Coordinates(0, point, place, replication)
-            try:
-                found.append(History(at, policy, run_at(plan, at)))
-            except RunFailed:  # a failure is a row of the sweep, and has no history
-                continue
+    for number in numbers:
+        at, run = plan.coordinates(number), made[number]
+        if not isinstance(run, Failure):
+            found.append(History(at, results.experiment.policies[at.policy], run))
     if not found:
         raise InputError("no run has finished, there is nothing to draw", where=str(results.folder))
     return found
@@ -72,40 +82,69 @@ def require_same(results: Results) -> None:
             )
 
 
-def setting_of(results: Results, point: int = 0) -> Setting:
-    """Return the first scenario at a point."""
-    return Plan(results.experiment).setting(Coordinates(0, point, 0, 0))
+def first_point(results: Results) -> int:
+    """Return the first point of the design that has run."""
+    return int(results.ran["point"].min())
 
 
-def warm_up(found: list[History], smoothing: int) -> tuple[pd.DataFrame, int | None]:
-    """Return mean occupancy over all runs of the first policy by turn, smoothed, and the turn it settles at.
+def setting_of(results: Results) -> Setting:
+    """Return the first scenario at the first point that has run."""
+    return Plan(results.experiment).setting(Coordinates(0, first_point(results), 0, 0))
 
-    Runs are cut to the shortest. Columns are `turn`, `mean` and `smoothed` (Welch's moving average); the turn
-    is the first that MSER-5 keeps, or None where it would cut half of the turns, the most it may: then the
-    runs are too short to tell.
+
+def where_from(results: Results, found: list[History]) -> str:
+    """Return in words where runs made again come from: the point, how many worlds, and what is left out."""
+    experiment, point = results.experiment, found[0].at.point
+    worlds, most = len({one.at.replication for one in found}), experiment.file.cap
+    words = f"{worlds:,} of {most:,} world{'' if most == 1 else 's'} a policy"
+    if experiment.factors:
+        row = results.ran[results.ran["point"] == point].iloc[0]
+        words = f"point {point + 1:,} of {experiment.size:,} ({place_name(row, experiment)}), {words}"
+    if lost := worlds * len(experiment.policies) - len(found):
+        words += f", without {lost:,} run{'' if lost == 1 else 's'} that failed"
+    return f"Runs made again: {words}."
+
+
+def warm_up(found: list[History], smoothing: int) -> tuple[pd.DataFrame, dict[str, int | None]]:
+    """Return mean occupancy over the runs of each policy by turn, smoothed, and the turn it settles at.
+
+    The runs of a policy are cut to their shortest; where that is too short, the table has no rows of it.
+    Columns are `policy`, `turn`, `mean` and `smoothed` (Welch's moving average); the turn is the first that
+    MSER-5 keeps, or None where it would cut half of the turns, the most it may: then the runs are too short
+    to tell.
 
     Raises
     ------
     InputError
-        The runs are too short to tell a warm-up.
+        The runs of every policy are too short to tell a warm-up.
     """
     import pandas as pd
 
-    rows = [[row.occupancy_pct for row in one.run.turn_rows if row.agent == 0] for one in found]
-    rows = [row for one, row in zip(found, rows, strict=True) if one.policy == found[0].policy]
-    turns = min(map(len, rows))
-    if turns < SHORTEST:
+    rows: dict[str, list[list[float]]] = {}
+    for one in found:
+        own = [row.occupancy_pct for row in one.run.turn_rows if row.agent == 0]
+        rows.setdefault(one.policy, []).append(own)
+    shortest = {policy: min(map(len, own)) for policy, own in rows.items()}
+    if (turns := max(shortest.values())) < SHORTEST:
         raise InputError(
             f"the shortest run lasts {turns} turns", where="plot welch", expected=f"{SHORTEST} turns or more"
         )
-    grid = np.array([row[:turns] for row in rows])
-    mean = grid.mean(axis=0)
-    table = pd.DataFrame({"turn": np.arange(1, turns + 1), "mean": mean, "smoothed": np.nan})
-    smoothed = welch_average(grid, smoothing)
-    table.loc[: len(smoothed) - 1, "smoothed"] = smoothed
-    cut = mser(mean)
-    most = turns // BATCH // 2 * BATCH
-    return table, cut + 1 if cut < most else None
+    tables, cuts = [], dict[str, int | None]()
+    for policy, of_runs in rows.items():
+        cuts[policy] = None
+        if (turns := shortest[policy]) < SHORTEST:
+            continue
+        grid = np.array([row[:turns] for row in of_runs])
+        mean = grid.mean(axis=0)
+        turn = np.arange(1, turns + 1)
+        table = pd.DataFrame({"policy": policy, "turn": turn, "mean": mean, "smoothed": np.nan})
+        smoothed = welch_average(grid, smoothing)
+        table.loc[: len(smoothed) - 1, "smoothed"] = smoothed
+        tables.append(table)
+        cut = mser(mean)
+        if cut < turns // BATCH // 2 * BATCH:
+            cuts[policy] = cut + 1
+    return pd.concat(tables, ignore_index=True), cuts
 
 
 def turns_of(found: list[History]) -> pd.DataFrame:

@@ -1,14 +1,19 @@
-"""Which policy is best where, and how sure that is: a subset with the best, and leads over the others."""
+"""Which policy is best where, and how sure that is: a subset with the best, and leads over the others.
+
+Compared are the policies that are no bound, not barred, and have the response, in the worlds that all of them
+have in common; after a race those that it ran to its end. On the race's own response its verdict stands.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.analyses.worlds import by_place, policies_in, worlds
-from experiments.experiment import Experiment, PlotTable
-from experiments.results import interval_columns, interval_of
+from experiments.experiment import Experiment, PlotTable, require_one_better
+from experiments.results import interval_columns, interval_in
 from experiments.rounds import race
 from experiments.statistics import BestVerdict, Race, compare_with_best
+from scenarios.measures import is_yes_or_no
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,70 +25,117 @@ FEWEST = 2
 """Worlds, and policies, below which nothing can be selected."""
 
 
+class Standing(NamedTuple):
+    """What one place says on a response.
+
+    Attributes
+    ----------
+    seen : responses, a row a world and a column a policy.
+    barred : rivals that have no rank.
+    stopped : rivals that the race has stopped before others, with their worlds.
+    compared : the other rivals that have the response.
+    common : the worlds that all compared have, a column each.
+    verdict : the selection among them; None where there is none, or a race has its own.
+    raced : how the race on this response ended, if there was one.
+    """
+
+    seen: pd.DataFrame
+    barred: frozenset[str]
+    stopped: dict[str, int]
+    compared: list[str]
+    common: pd.DataFrame
+    verdict: BestVerdict | None
+    raced: Race | None
+
+    @property
+    def best(self) -> frozenset[str]:
+        """Who may be the best."""
+        found = self.raced.remaining if self.raced else self.verdict.subset if self.verdict else ()
+        return frozenset(found) - self.barred
+
+    def is_behind(self, policy: str) -> bool:
+        """Say whether the race has put a policy behind all that it has not."""
+        return policy in self.stopped or (self.raced is not None and policy not in self.raced.remaining)
+
+
 def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.DataFrame:
     """Return one row a place and policy, the best mean of each place first, bounds last.
 
     Columns are `place`, `rank` (from 1, equal means alike; none for a bound or without a response), `policy`,
-    `mean`, `low`, `high`, `n`, `best` (may be the best at 95%), `bound`, `lead`, `lead_low`, `lead_high`
-    (over the best of the others, in worlds that all ranked policies have in common; positive is better) and
-    `worlds` (how many these are). Where the plot has `barred_by`, `barred` says of which policies that
-    response is not always 0: they have no rank.
+    `mean`, `low`, `high`, `n` (over the worlds that all compared policies have in common, where there are
+    any), `missing` (worlds of the place in which the policy has no response), `best` (may be the best at
+    95%), `bound`, `lead`, `lead_low`, `lead_high` (over the best of the others, in the same common worlds;
+    positive is better) and `worlds` (how many these are). Where the plot has `barred_by`, `barred` says of
+    which policies that response is not always 0: they have no rank. Whom a race has put out ranks behind all
+    others, by the worlds it has.
+
+    Raises
+    ------
+    InputError
+        A race on the response took the other way for better.
     """
     import pandas as pd
 
     assert plot.response is not None
     rows = []
     for place, group in by_place(runs, experiment):
-        wide, barred = _able(group, experiment, plot)
-        verdict, common = _verdict(wide, experiment, plot)
-        raced = _raced(wide, experiment, plot)
-        best = raced.remaining if raced else verdict.subset if verdict else ()
+        found = _standing(group, experiment, plot)
         own: list[dict[str, object]] = []
         for policy in policies_in(group, experiment):
-            values = group.loc[group["policy"] == policy, plot.response].dropna().astype(float).tolist()
-            interval = interval_of(plot.response, values)
-            lead = verdict.leads.get(policy) if verdict else None
+            bound = policy in experiment.file.bounds
+            in_common = bound or policy in found.compared
+            at = found.common.index if in_common and len(found.common) else found.seen.index
+            values = found.seen.loc[at, policy].dropna().tolist()
+            lead = found.verdict.leads.get(policy) if found.verdict else None
             own.append(
                 {
                     "place": place,
                     "policy": policy,
-                    **interval_columns(interval),
-                    "best": policy in best,
-                    "bound": policy in experiment.file.bounds,
-                    "barred": policy in barred,
+                    **interval_columns(interval_in(experiment, plot.response, values)),
+                    "missing": int(found.seen[policy].isna().sum()),
+                    "best": policy in found.best,
+                    "bound": bound,
+                    "barred": policy in found.barred,
+                    "behind": found.is_behind(policy),
                     "lead": lead.estimate if lead else None,
                     "lead_low": lead.low if lead else None,
                     "lead_high": lead.high if lead else None,
-                    "worlds": common,
+                    "worlds": len(found.common),
                 }
             )
         rows += _ranked(own, larger=plot.better == "higher")
-    columns = ["place", "rank", "policy", "mean", "low", "high", "n", "best", "bound"]
+    columns = ["place", "rank", "policy", "mean", "low", "high", "n", "missing", "best", "bound"]
     columns += ["lead", "lead_low", "lead_high", "worlds"]
     return pd.DataFrame(rows, columns=[*columns, *(["barred"] if plot.barred_by else [])])
 
 
 def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> list[str]:
-    """Return a sentence a place, which policies may be the best, and one for all places together."""
+    """Return a sentence a place, which policies may be the best, and one for all places together.
+
+    Raises
+    ------
+    InputError
+        As `ranking`.
+    """
     assert plot.response is not None
     told, everywhere = [], set(experiment.rivals)
     places = 0
     for place, group in by_place(runs, experiment):
-        wide, barred = _able(group, experiment, plot)
-        verdict, common = _verdict(wide, experiment, plot)
+        found = _standing(group, experiment, plot)
         where = f"{place}, {plot.response} ({plot.better} is better)"
-        if barred:
-            where += f", {len(barred)} barred by {plot.barred_by}"
-        if (raced := _raced(wide, experiment, plot)) is not None:
-            told.append(f"{where}: {_outcome(raced, experiment)}")
+        if found.barred:
+            where += f", {len(found.barred)} barred by {plot.barred_by}"
+        if found.raced is not None:
+            told.append(f"{where}: {_outcome(found.raced, found.barred, experiment)}")
             continue
-        if verdict is None:
-            told.append(f"{where}: too few worlds in common to select")
+        if found.verdict is None:
+            told.append(f"{where}: no selection, {_why_none(found)}{_stopped(found, experiment)}")
             continue
         places += 1
-        everywhere &= set(verdict.subset)
+        everywhere &= found.best
         told.append(
-            f"{where}: {_said(verdict, wide)}; {common} worlds, 95% confidence{_without_chance(wide)}"
+            f"{where}: {_said(found.verdict, found.common)}; {_in_worlds(found)}, 95% confidence"
+            f"{_alike(found.common)}{_stopped(found, experiment)}"
         )
     if places > 1:
         names = ", ".join(name for name in experiment.policies if name in everywhere) or "none"
@@ -91,31 +143,71 @@ def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> l
     return told
 
 
-def _able(
-    group: pd.DataFrame, experiment: Experiment, plot: PlotTable
-) -> tuple[pd.DataFrame, frozenset[str]]:
-    """Return the worlds of a place without the values of policies that are barred, and who these are."""
-    wide = worlds(group, str(plot.response), experiment.policies)
+# --------------------------------------------------------------------------- who is compared
+
+
+def _standing(group: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> Standing:
+    """Return what one place says on the response of a plot."""
+    require_one_better(experiment, plot, str(experiment.path))
+    seen = worlds(group, str(plot.response), experiment.policies)
+    barred = _barred(group, experiment, plot)
+    rule = experiment.file.replications
+    raced, stopped = None, {}
+    if not isinstance(rule, int) and rule.rule == "best":
+        made = group["policy"].value_counts()
+        made = made[made.index.isin(experiment.rivals)]
+        stopped = {str(name): int(count) for name, count in made[made < made.max()].items()}
+        if rule.response == plot.response:
+            raced = race(experiment, rule, {str(name): seen[name].to_numpy() for name in seen})
+    out = {*barred, *stopped}
+    compared = [name for name in experiment.rivals if seen[name].notna().any() and name not in out]
+    common = seen[compared].dropna() if compared else seen[compared].head(0)
+    if len(compared) >= FEWEST and _are_alike(common):
+        raced = None  # it has drawn one of them
+    verdict = None
+    if raced is None and len(compared) >= FEWEST and len(common) >= FEWEST:
+        columns = {name: common[name].to_numpy() for name in compared}
+        verdict = compare_with_best(
+            columns, larger_is_better=plot.better == "higher", of_shares=is_yes_or_no(str(plot.response))
+        )
+    return Standing(seen, barred, stopped, compared, common, verdict, raced)
+
+
+def _are_alike(common: pd.DataFrame) -> bool:
+    """Say whether all policies have the same value in every world."""
+    return bool(common.nunique(axis=1).eq(1).all())
+
+
+def _barred(group: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> frozenset[str]:
     if plot.barred_by is None:
-        return wide, frozenset()
+        return frozenset()
     counts = worlds(group, plot.barred_by, experiment.policies).sum()
-    barred = frozenset(str(name) for name in counts[counts > 0].index if name in experiment.rivals)
-    wide[sorted(barred)] = float("nan")
-    return wide, barred
+    return frozenset(str(name) for name in counts[counts > 0].index if name in experiment.rivals)
 
 
-def _without_chance(wide: pd.DataFrame) -> str:
-    """Return how many policies have one value in all worlds, in words: replications say nothing of them."""
-    alive = wide.dropna(axis=1, how="all")
-    still = int(alive.nunique().eq(1).sum()) if len(alive) > 1 else 0
-    return f" ({still} of {alive.shape[1]} are the same in each: no chance is in them)" if still else ""
+def _ranked(rows: list[dict[str, object]], *, larger: bool) -> list[dict[str, object]]:
+    """Return the rows of one place with their ranks, bounds and rows without a mean last."""
+
+    def key(row: dict[str, object]) -> tuple[bool, bool, float]:
+        mean = row["mean"]
+        assert isinstance(mean, float | None)
+        if row["bound"] or row["barred"] or mean is None:
+            return True, True, 0.0
+        return False, bool(row["behind"]), -mean if larger else mean
+
+    ordered = sorted(rows, key=key)
+    for row in ordered:
+        row["rank"] = None if key(row)[0] else 1 + sum(key(other) < key(row) for other in ordered)
+    return ordered
 
 
-def _said(verdict: BestVerdict, wide: pd.DataFrame) -> str:
+# --------------------------------------------------------------------------- in words
+
+
+def _said(verdict: BestVerdict, common: pd.DataFrame) -> str:
     """Return a selection in words: the best alone, those that are not told apart from it, or a tie of all."""
     rivals, subset = list(verdict.leads), verdict.subset
-    alike = wide[rivals].dropna().nunique(axis=1).eq(1).all()
-    if alike:
+    if _are_alike(common):
         return f"all {len(rivals)} policies are alike in every world"
     if len(subset) == 1:
         return f"{subset[0]} is the best of {len(rivals)}"
@@ -124,55 +216,56 @@ def _said(verdict: BestVerdict, wide: pd.DataFrame) -> str:
     if len(subset) <= MOST_NAMED:
         named = ", ".join(subset)
     else:
-        means = wide[list(subset)].dropna().mean()
-        named = f"their means lie between {means.min():.4g} and {means.max():.4g}"
+        means = common[list(subset)].mean()
+        first = sorted(subset, key=lambda name: -verdict.leads[name].estimate)[:MOST_NAMED]
+        named = f"{', '.join(first)} and {len(subset) - MOST_NAMED} more, "
+        named += f"with means from {means.min():.4g} to {means.max():.4g}"
     return f"{len(subset)} of {len(rivals)} may be the best ({named}); the others are not"
 
 
-def _raced(wide: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> Race | None:
-    """Return how the race ended that decided on the replications, where this is its response."""
+def _in_worlds(found: Standing) -> str:
+    """Return in how many worlds a selection was made, and whose lack left others out."""
+    seen = found.seen[found.compared].dropna(how="all")
+    if len(found.common) == len(seen):
+        return f"{len(seen)} worlds"
+    lacks = seen.isna().sum()
+    return f"{len(found.common)} of {len(seen)} worlds, {lacks.idxmax()} lacks {lacks.max()}"
+
+
+def _alike(common: pd.DataFrame) -> str:
+    """Return how many policies had one value in all worlds, which is not to say that they always have."""
+    same = int(common.nunique().eq(1).sum())
+    return f" ({same} of {common.shape[1]} had one value in all of these worlds)" if same else ""
+
+
+def _why_none(found: Standing) -> str:
+    """Return why nothing could be selected, and whose lack it is."""
+    if len(found.compared) < FEWEST:
+        return f"{found.compared[0]} alone can be ranked" if found.compared else "no policy can be ranked"
+    has = found.seen[found.compared].notna().sum().sort_values(kind="stable").head(MOST_NAMED)
+    told = ", ".join(f"{name} has {count}" for name, count in has.items())
+    return f"too few worlds in common: of {len(found.seen)} worlds {told}"
+
+
+def _stopped(found: Standing, experiment: Experiment) -> str:
+    """Return who was left out because the race had stopped it, in words."""
+    if not found.stopped:
+        return ""
     rule = experiment.file.replications
-    if isinstance(rule, int) or rule.rule != "best" or rule.response != plot.response:
-        return None
-    return race(experiment, rule, {str(name): wide[name].to_numpy() for name in wide})
+    assert not isinstance(rule, int)
+    named = ", ".join(f"{name} after {count}" for name, count in list(found.stopped.items())[:MOST_NAMED])
+    more = len(found.stopped) - MOST_NAMED
+    return f"; the race on {rule.response} stopped {named}{f' and {more} more' if more > 0 else ''}"
 
 
-def _outcome(found: Race, experiment: Experiment) -> str:
+def _outcome(found: Race, barred: frozenset[str], experiment: Experiment) -> str:
     """Return a race in words."""
     rule = experiment.file.replications
     assert not isinstance(rule, int)
     after = f"after {found.replications} replications of the race of Kim and Nelson"
-    if len(found.remaining) == 1:
-        sure = f"with {100 * rule.confidence:g}% confidence"
-        return f"{found.remaining[0]} is the best or within {rule.indifference:g} of it, {sure}, {after}"
-    return f"{len(found.remaining)} are still in ({', '.join(found.remaining)}) {after}: no verdict"
-
-
-def _verdict(wide: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> tuple[BestVerdict | None, int]:
-    """Return the selection among policies that are no bound and have responses, and its number of worlds.
-
-    None after a race, whose replications have stopped by what they showed: its own verdict stands.
-    """
-    rule = experiment.file.replications
-    rivals = [name for name in experiment.rivals if wide[name].notna().any()]
-    common = wide[rivals].dropna()
-    if len(rivals) < FEWEST or len(common) < FEWEST or not (isinstance(rule, int) or rule.rule != "best"):
-        return None, len(common)
-    columns = {str(name): common[name].to_numpy() for name in rivals}
-    return compare_with_best(columns, larger_is_better=plot.better == "higher"), len(common)
-
-
-def _ranked(rows: list[dict[str, object]], *, larger: bool) -> list[dict[str, object]]:
-    """Return the rows of one place with their ranks, bounds and rows without a mean last."""
-
-    def key(row: dict[str, object]) -> tuple[bool, float]:
-        mean = row["mean"]
-        assert isinstance(mean, float | None)
-        if row["bound"] or row["barred"] or mean is None:
-            return True, 0.0
-        return False, -mean if larger else mean
-
-    ordered = sorted(rows, key=key)
-    for row in ordered:
-        row["rank"] = None if key(row)[0] else 1 + sum(key(other) < key(row) for other in ordered)
-    return ordered
+    if len(found.remaining) > 1:
+        return f"{len(found.remaining)} are still in ({', '.join(found.remaining)}) {after}: no verdict"
+    if found.remaining[0] in barred:
+        return f"no verdict, {found.remaining[0]} has won the race and is barred"
+    sure = f"with {100 * rule.confidence:g}% confidence if the best leads by {rule.indifference:g} or more"
+    return f"{found.remaining[0]} is the best, {sure}, {after}"

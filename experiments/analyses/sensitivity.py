@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from experiments.analyses.contrasts import contrast_interval
 from experiments.experiment import Experiment, PlotTable
 from experiments.factors import Factor, Value, matrix_of
+from experiments.results import limits
 from experiments.statistics import Interval, elementary_effects, sobol_indices
 from simulator import InputError
 
@@ -58,8 +59,8 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
 
     Columns are `factor`, `base` (the mean over all points), `n` (worlds), `low_label`, `high_label`, and
     `low_value` and `high_value`, each with `_low` and `_high`: the base plus the 95% interval, over the
-    worlds, of how far that end lies from it, as of any contrast. The ends of levels are the first and the
-    last; of a range, the lowest and the highest fifth of the points.
+    worlds, of how far that end lies from it, as of any contrast, cut to what is possible. The ends of
+    levels are the first and the last; of a range, the lowest and the highest fifth of the points.
 
     Raises
     ------
@@ -69,6 +70,7 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
     import pandas as pd
 
     seen = whole_worlds(runs, experiment, plot)
+    least, most = limits(str(plot.response), experiment.horizon)
     bases = seen.mean(axis=1)
     base = float(bases.mean())
     labels = [experiment.labels(point) for point in range(experiment.size)]
@@ -78,7 +80,9 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
         for end, points in _ends(factor, [point[factor.name] for point in labels]).items():
             found = contrast_interval(seen[:, points].mean(axis=1) - bases, str(plot.response))
             at_base = found._replace(
-                estimate=base + found.estimate, low=base + found.low, high=base + found.high
+                estimate=base + found.estimate,
+                low=max(base + found.low, least),
+                high=min(base + found.high, most),
             )
             row |= _columns(f"{end}_value", at_base)
         row["low_label"] = "low fifth" if factor.is_range else str(factor.labels[0])

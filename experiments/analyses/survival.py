@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ENDED = frozenset({"overflow", "dead", "halted"})
 """Outcomes that end a run: it overflowed, died or halted. Complete or at the horizon, it is censored."""
 
+EVENT = "overflow, death or halt"
+"""The same in words."""
+
 MOST_CURVES = 8
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from experiments.analyses.worlds import by_place
 from experiments.experiment import Experiment, PlotTable
 from experiments.requirements import REFUSAL_RESPONSES
-from experiments.results import interval_of
+from experiments.results import interval_in
 from experiments.statistics import on_front
 
 if TYPE_CHECKING:
@@ -44,7 +44,12 @@ def _scenario_of(runs: pd.DataFrame, experiment: Experiment, table: pd.DataFrame
 
 
 def refusals(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """Return one row a place and policy: share of attempts refused, and net of an attempt, tokens."""
+    """Return one row a place and policy: share of attempts refused, and net of an attempt, tokens.
+
+    Both are means over runs, each run counting once: attempts of one run share its world, so the run is
+    the unit. `low` and `high` are those of the table of means (Student's over runs, 95%, or the bootstrap's),
+    cut to [0, 1]; those of `net` have its name.
+    """
     share, net = REFUSAL_RESPONSES
     table = _pairs(runs, experiment, share, net)
     ends = {f"{net}{end}": f"net{end}" for end in ("", "_low", "_high")}
@@ -59,7 +64,7 @@ def _pairs(runs: pd.DataFrame, experiment: Experiment, *responses: str) -> pd.Da
         for policy, own in group.groupby("policy", sort=False):
             row: dict[str, object] = {"place": place, "policy": policy}
             for name in responses:
-                interval = interval_of(name, own[name].dropna().tolist())
+                interval = interval_in(experiment, name, own[name].dropna().tolist())
                 row[name] = interval.estimate if interval else None
                 row[f"{name}_low"] = interval.low if interval else None
                 row[f"{name}_high"] = interval.high if interval else None

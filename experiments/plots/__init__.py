@@ -11,8 +11,9 @@ from experiments.plots.counts import believed_against_true
 from experiments.plots.forests import difference_forest
 from experiments.plots.fronts import pareto_front
 from experiments.plots.heat import heat_table
-from experiments.plots.interactions import interaction_grid, interaction_plot
+from experiments.plots.interactions import interaction_grid
 from experiments.plots.ledgers import ledger_of_one_rewrite, ledgers_side_by_side
+from experiments.plots.means import means_table
 from experiments.plots.minds import compliance_by_epoch, confidence_and_constraints
 from experiments.plots.nets import believed_and_true_net
 from experiments.plots.rankings import ranking_chart
@@ -40,9 +41,9 @@ __all__ = [
     "effect_forest",
     "heat_table",
     "interaction_grid",
-    "interaction_plot",
     "ledger_of_one_rewrite",
     "ledgers_side_by_side",
+    "means_table",
     "morris_plane",
     "occupancy_by_turn",
     "pareto_front",

@@ -1,22 +1,22 @@
 """What changes a response, with its interval: differences to a baseline as a table, effects as a forest.
 
-In: one row an estimate, as `experiments.effects` gives it. Out: one figure. Where an interval leaves out
-0 the mark says so by its shape, the colour only repeats it.
+In: one row an estimate, as `experiments.analyses.contrasts` gives it. Out: one figure. Where a difference is
+told from 0 the mark says so by its shape, the colour only repeats it or says which way is better.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 
+from experiments.plots.ruled_table import CELL_SIZE, Cell, Head, ruled_table
 from experiments.plots.style import (
     COST,
     GAIN,
@@ -25,9 +25,7 @@ from experiments.plots.style import (
     TWO_COLUMNS,
     legend_above,
     new_figure,
-    pieces_of,
     styled,
-    text_inches,
     wrapped,
 )
 from experiments.plots.tables import (
@@ -40,26 +38,17 @@ from experiments.plots.tables import (
     tick_words,
 )
 from experiments.statistics import excludes_zero
+from experiments.statistics.multiple import SURE
 from simulator.errors import InputError
 
 ABOVE_MARK, BELOW_MARK = "\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANGLE}"
 ABOVE_COLOUR, BELOW_COLOUR = "#fbe3d2", "#e6f0f8"
-CELL_SIZE, HEAD_SIZE, LEAST_SIZE = 7.5, 7.0, 4.5
-LINE_INCHES, ROOM_INCHES = 0.14, 0.12
-"""Height of a line of words in a table, and what stands empty around the lines of a cell."""
+GOOD_COLOUR, BAD_COLOUR = BELOW_COLOUR, ABOVE_COLOUR
 FOREST_ROW_INCHES = 0.2
 HIGHEST_ORDER = 2
 """Of the effects in a forest."""
 COLUMNS = ("response", "mean", "low", "high", "n")
-
-
-class _Cell(NamedTuple):
-    """The words of one cell: the estimate, its interval, and its pairs where they are not all."""
-
-    mean: str
-    interval: str
-    pairs: str
-    colour: str | None
+Better = Literal["lower", "higher"]
 
 
 @styled
@@ -70,19 +59,22 @@ def difference_table(
     replications: int,
     labels: Mapping[str, str] | None = None,
     corner: str = "",
+    better: Better | None = None,
     width: float = TWO_COLUMNS,
 ) -> Figure:
     """Draw paired differences to a baseline as a table of levels and responses.
 
-    A cell has the mean difference and its interval; a triangle points up where the interval lies above 0
-    and down where it lies below. The first line says how many replications there are, the last ones what
+    A cell has the mean difference and its interval; a triangle points up where the difference is told from
+    0 and above it, and down where it is below: by its interval, or by the adjusted p where there is one. The
+    first line says how many replications there are, the last ones what
     the triangles mean and how many pairs failed runs left out.
 
     Parameters
     ----------
     table : pandas.DataFrame
         A row a cell: ``level`` (a row of the figure), ``response`` (a column), ``mean``, ``low`` and
-        ``high`` (in the response's unit), ``n`` (pairs), ``failed`` and ``missing`` (pairs left out).
+        ``high`` (in the response's unit), ``n`` (pairs), ``failed`` and ``missing`` (pairs left out);
+        ``adjusted_p`` where several comparisons were corrected for.
     baseline : str
         The level that the others are held to.
     replications : int
@@ -91,6 +83,8 @@ def difference_table(
         The words for a response; made from its name if not given.
     corner : str
         What the levels are, above their column.
+    better : {"lower", "higher"}, optional
+        Which way is good for all responses; colours then say better or worse, and not above or below.
     width : float
         Inches.
 
@@ -107,69 +101,21 @@ def difference_table(
     _require_estimates(table, ["level", "response"])
     levels = [str(level) for level in table["level"].unique()]
     responses = [str(name) for name in table["response"].unique()]
-    first = min(max(text_inches(name, CELL_SIZE) for name in [*levels, corner]) + 0.16, 0.3 * width)
-    column = (width - first - 0.1) / len(responses)
-    cells = [_cell(row, replications) for row in table.to_dict("records")]
-    size = _fitting(
-        [words for cell in cells for words in (f"{cell.mean} {ABOVE_MARK}", *cell.interval.split())],
-        column,
-        CELL_SIZE,
+    return ruled_table(
+        levels,
+        [Head(axis_label(name, labels)) for name in responses],
+        {
+            (levels.index(str(row["level"])), responses.index(str(row["response"]))): _cell(
+                row, replications, better
+            )
+            for row in table.to_dict("records")
+        },
+        corner=corner,
+        above=f"{_counted(replications, 'replication')}; differences to {baseline!r} in the same world: "
+        f"mean, and its 95% interval",
+        below=_notes(table, better),
+        width=width,
     )
-    intervals = [wrapped(cell.interval, column - 0.06, size) for cell in cells]
-    names = [wrapped(level, first - 0.1, CELL_SIZE) for level in levels]
-    lines = 1 + max(words.count("\n") + 1 for words in intervals) + any(cell.pairs for cell in cells)
-    row = LINE_INCHES * max(lines, *(name.count("\n") + 1 for name in names)) + ROOM_INCHES
-    head_words = [axis_label(name, labels) for name in responses]
-    head_size = _fitting([piece for words in head_words for piece in pieces_of(words)], column, HEAD_SIZE)
-    heads = [wrapped(words, column - 0.06, head_size, weight="bold") for words in head_words]
-    top = [
-        *_paragraph(
-            f"{_counted(replications, 'replication')}; differences to {baseline!r} in the same world: mean, "
-            f"and its 95% interval",
-            width,
-        )
-    ]
-    notes = _notes(table, width)
-    body = row * len(levels)
-    head = LINE_INCHES * (max(words.count("\n") + 1 for words in heads) + len(top)) + 0.2
-    foot = LINE_INCHES * len(notes) + 0.1
-
-    figure = new_figure(width, head + body + foot + 0.1)
-    figure.set_layout_engine("none")  # each part has its place in inches
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set_xlim(-0.05, width - 0.05)
-    axes.set_ylim(body + foot + 0.05, -head - 0.05)
-    axes.plot([0, width - 0.1], [0, 0], color=INK, lw=0.9)
-    axes.plot([0, width - 0.1], [body, body], color=INK, lw=0.9)
-    for place, line in enumerate(top):
-        axes.text(0.04, LINE_INCHES * (place + 0.8) - head, line, va="baseline", fontsize=CELL_SIZE)
-    for place, line in enumerate(notes):
-        under = body + LINE_INCHES * (place + 1) + 0.04
-        axes.text(0.04, under, line, va="baseline", fontsize=HEAD_SIZE, color=MUTED)
-    axes.text(
-        0.04, -0.07, wrapped(corner, first - 0.1, HEAD_SIZE), va="baseline", fontsize=HEAD_SIZE, color=MUTED
-    )
-    for place, words in enumerate(heads):
-        centre = first + (place + 0.5) * column
-        axes.text(
-            centre,
-            -0.07,
-            words,
-            ha="center",
-            va="baseline",
-            fontsize=head_size,
-            weight="bold",
-            linespacing=1.1,
-        )
-    for place, name in enumerate(names):
-        axes.text(0.04, (place + 0.5) * row, name, va="center", fontsize=CELL_SIZE, linespacing=1.1)
-    for level, response, cell, interval in zip(
-        table["level"].astype(str), table["response"].astype(str), cells, intervals, strict=True
-    ):
-        corner_of = (first + responses.index(response) * column, levels.index(level) * row)
-        _draw_cell(axes, corner_of, (column, row), cell._replace(interval=interval), size)
-    return figure
 
 
 @styled
@@ -255,47 +201,53 @@ def _require_estimates(table: pd.DataFrame, key: list[str]) -> None:
         )
 
 
-def _cell(row: Mapping[Any, Any], replications: int) -> _Cell:
-    """Return the words of one cell, its numbers with as many decimals as the neediest has."""
+def _cell(row: Mapping[Any, Any], replications: int, better: Better | None) -> Cell:
+    """Return one cell, its numbers with as many decimals as the neediest has."""
     pairs = _counted(int(row["n"]), "pair") if row["n"] < replications else ""
     if pd.isna(row["mean"]):
-        return _Cell(DASH, "", pairs, None)
+        return Cell(DASH, (pairs,))
     numbers = [float(row[name]) for name in ("mean", "low", "high")]
     finite = [abs(number) for number in numbers if math.isfinite(number)]
     decimals = min(shown_decimals(max(finite)), max(needed_decimals(number) for number in finite))
     mean, low, high = (fixed_words(number, decimals) if math.isfinite(number) else DASH for number in numbers)
     plus = "+" if row["mean"] > 0 else ""
-    interval = f"{low} to {high}" if math.isfinite(row["low"]) else ""
-    if not excludes_zero(row["low"], row["high"]):
-        return _Cell(f"{plus}{mean}", interval, pairs, None)
-    mark, colour = (ABOVE_MARK, ABOVE_COLOUR) if row["low"] > 0 else (BELOW_MARK, BELOW_COLOUR)
-    return _Cell(f"{plus}{mean} {mark}", interval, pairs, colour)
+    under = (f"{low} to {high}" if math.isfinite(row["low"]) else "", pairs)
+    if not _is_told(row):
+        return Cell(f"{plus}{mean}", under)
+    above = row["mean"] > 0
+    mark = ABOVE_MARK if above else BELOW_MARK
+    ground = ABOVE_COLOUR if above else BELOW_COLOUR
+    if better is not None:
+        ground = GOOD_COLOUR if above == (better == "higher") else BAD_COLOUR
+    return Cell(f"{plus}{mean} {mark}", under, ground=ground, bold=True)
 
 
-def _notes(table: pd.DataFrame, width: float) -> list[str]:
-    """Return what stands under the table, in lines."""
-    notes = _paragraph(
-        f"{ABOVE_MARK} {BELOW_MARK} the interval lies above or below 0: chance alone does that to 1 cell in "
-        f"20 where there is no difference",
-        width,
-    )
+def _is_told(row: Mapping[Any, Any]) -> bool:
+    """Say whether a difference is told from 0: by its p value adjusted for all of them, or its interval."""
+    if "adjusted_p" in row:
+        return bool(row["adjusted_p"] <= SURE)
+    return excludes_zero(row["low"], row["high"])
+
+
+def _notes(table: pd.DataFrame, better: Better | None) -> list[str]:
+    """Return what stands under the table."""
+    both = f"{ABOVE_MARK} {BELOW_MARK}"
+    if "adjusted_p" in table:
+        notes = [f"{both} above or below 0: p at most {SURE:g}, adjusted for all cells (Holm)"]
+    else:
+        notes = [
+            f"{both} the interval lies above or below 0: chance alone does that to 1 cell in 20 where there "
+            f"is no difference"
+        ]
+    if better is not None:
+        notes.append(f"{better} is better: a blue ground is better than the baseline, an orange one worse")
     failed = int(table.groupby("level", sort=False)["failed"].max().sum())
     left_out = [f"{_counted(failed, 'pair')} because a run failed"] if failed else []
     if (table["missing"] > 0).any():
         left_out.append("pairs of which a run has no value")
     if left_out:
-        notes += _paragraph(f"Left out: {' and '.join(left_out)}", width)
+        notes.append(f"Left out: {' and '.join(left_out)}")
     return notes
-
-
-def _paragraph(words: str, width: float) -> list[str]:
-    return wrapped(words, width - 0.2, CELL_SIZE).split("\n")
-
-
-def _fitting(words: list[str], inches: float, size: float) -> float:
-    """Return the size at which the longest of these fits into a column, as far as it can be read."""
-    widest = max((text_inches(word.rstrip(), size, weight="bold") for word in words), default=0.0)
-    return min(size, max(LEAST_SIZE, size * (inches - 0.06) / widest)) if widest else size
 
 
 def _counted(count: int, noun: str) -> str:
@@ -305,35 +257,6 @@ def _counted(count: int, noun: str) -> str:
     ('1 pair', '1,200 pairs')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _draw_cell(
-    axes: Axes, corner: tuple[float, float], size: tuple[float, float], cell: _Cell, points: float
-) -> None:
-    (left, top), (inches, height) = corner, size
-    if cell.colour is not None:
-        axes.add_patch(
-            Rectangle(
-                (left + 0.02, top + 0.02),
-                inches - 0.04,
-                height - 0.04,
-                facecolor=cell.colour,
-                edgecolor="none",
-            )
-        )
-    under = [line for line in (*cell.interval.split("\n"), cell.pairs) if line]
-    first = top + height / 2 - LINE_INCHES * len(under) / 2
-    for place, line in enumerate([cell.mean, *under]):
-        axes.text(
-            left + inches / 2,
-            first + LINE_INCHES * place,
-            line,
-            ha="center",
-            va="center",
-            fontsize=points,
-            weight="bold" if place == 0 and cell.colour is not None else "normal",
-            color=INK if place == 0 else MUTED,
-        )
 
 
 def _draw_effect(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:

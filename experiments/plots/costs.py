@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from experiments.plots.marks import handle, legend_with_room
 from experiments.plots.style import (
     ONE_COLUMN,
-    legend_above,
     new_figure,
     policy_styles,
     styled,
@@ -104,15 +103,13 @@ def cost_against_occupancy(
             zorder=3,
         )
         if name:
-            handles.append(
-                Line2D([], [], color=style.colour, linestyle=style.dashes, marker=style.marker, label=name)
-            )
+            handles.append(handle(name, style, dashes=style.dashes))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("Occupancy before (% of window)")
     axes.set_ylabel("Cost of an attempt (tokens)")
     axes.yaxis.set_major_formatter(tick_words)
     if handles:
-        legend_above(figure, handles)
+        legend_with_room(figure, handles)
     return figure
 
 

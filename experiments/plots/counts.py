@@ -14,6 +14,9 @@ from experiments.plots.style import INK, TWO_COLUMNS, PolicyStyle, new_figure, p
 from experiments.plots.tables import mean_by, policies_of, tick_words, with_runs
 from simulator.errors import InputError
 
+NOTHING_COUNTED = -100.0
+"""The least error that a count can have, %."""
+
 
 @styled
 def believed_against_true(turns: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure:
@@ -54,6 +57,7 @@ def believed_against_true(turns: pd.DataFrame, *, width: float = TWO_COLUMNS) ->
     axes.axhline(0.0, color=INK, linewidth=0.9, zorder=1.5)
     for name in names:
         means = mean_by(runs[runs["policy"].astype(str) == name], "turn", "missed")
+        means["low"] = means["low"].clip(lower=NOTHING_COUNTED)
         style = styles[name]
         axes.fill_between(
             means.index, means["low"], means["high"], color=style.colour, alpha=0.18, linewidth=0

@@ -1,7 +1,7 @@
 """Policies held to a baseline in the same worlds: paired differences as a forest.
 
 In: one row a policy with its mean difference and interval, as `experiments.statistics` gives it. Out:
-one figure; where an interval leaves out 0 the mark is filled, and what pairing gained stands beside it.
+one figure; where a difference is told from 0 the mark is filled, and what pairing gained stands beside it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Literal
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from experiments.plots.marks import (
     LABEL_SIZE,
+    NAME_SIZE,
     NOTE_SIZE,
     ROW_INCHES,
     draw_estimate,
@@ -25,6 +27,7 @@ from experiments.plots.marks import (
     note_left_out,
     with_numbers,
 )
+from experiments.plots.place_names import cut_by_parts
 from experiments.plots.style import (
     GAIN,
     INK,
@@ -43,6 +46,12 @@ from experiments.statistics.multiple import SURE
 
 COLUMNS = ("policy", "mean", "low", "high", "n", "variance_reduction")
 COLUMN_INCHES = 0.62
+ROWS_FILLED = 1.7
+"""Of the two lines that a name has, what its words fill where they break."""
+
+JOINT_WIDTH = 0.5
+"""Of the line of an interval that holds together with all others; points."""
+
 LEAST_P = 0.001
 BETTER = {
     "lower": ("left", "\N{LEFTWARDS ARROW} better"),
@@ -67,7 +76,8 @@ def difference_forest(
     table : pandas.DataFrame
         A row a policy: ``policy``; ``mean``, ``low`` and ``high`` of policy - baseline, in the response's
         unit; ``n`` (pairs); ``variance_reduction`` (the variance of independent runs over that of pairs);
-        ``adjusted_p`` where several comparisons were corrected for.
+        ``adjusted_p`` where several comparisons were corrected for; ``joint_low`` and ``joint_high`` where
+        there are intervals that hold together, drawn thin.
     baseline : str
         The policy that the others are held to.
     response : str
@@ -98,7 +108,7 @@ def difference_forest(
     require_columns(table, COLUMNS, "differences")
     rows = with_numbers(table, ["mean"], "differences")
     rows = rows.sort_values("mean", ascending=better == "lower", kind="stable")
-    adjusted = "adjusted_p" in rows
+    adjusted, joint = "adjusted_p" in rows, {"joint_low", "joint_high"} <= set(rows)
     names = [str(name) for name in rows["policy"]]
     styles = policy_styles(names)
     figure = new_figure(width, 1.0 + ROW_INCHES * len(rows))
@@ -108,8 +118,11 @@ def difference_forest(
         style = styles[str(row["policy"])]._replace(marker="o")
         ends = (row["low"], row["high"])
         told = row["adjusted_p"] <= SURE if adjusted else excludes_zero(*ends)
+        if joint:
+            _draw_joint(axes, place, (row["joint_low"], row["joint_high"]), style)
         draw_estimate(axes, (row["mean"], place), style, x_ends=ends, filled=told)
-    name_rows(axes, names, 0.28 * width)
+    room = 0.28 * width
+    name_rows(axes, [cut_by_parts(name, ROWS_FILLED * room, NAME_SIZE) for name in names], room)
     _write_columns(axes, rows)
     axes.margins(x=0.08)
     axes.xaxis.set_major_formatter(tick_words)
@@ -118,15 +131,20 @@ def difference_forest(
     side, arrow = BETTER[better]
     axes.set_title(arrow, loc="left" if side == "left" else "right", color=GAIN)
     mark = PolicyStyle(INK, "-", "o")
-    legend_above(
-        figure,
-        [
-            handle(f"filled: told from 0 ({'adjusted p' if adjusted else 'interval'})", mark),
-            handle("hollow: not told from 0", mark, filled=False),
-        ],
-    )
+    handles = [
+        handle(f"filled: told from 0 ({'adjusted p' if adjusted else 'interval'})", mark),
+        handle("hollow: not told from 0", mark, filled=False),
+    ]
+    if joint:
+        words = "95% interval; thin: of all rows together"
+        handles.append(Line2D([], [], color=INK, linewidth=JOINT_WIDTH, marker="|", label=words))
+    legend_above(figure, handles)
     note_left_out(figure, table, ["mean"], "policy")
     return figure
+
+
+def _draw_joint(axes: Axes, place: float, ends: tuple[float, float], style: PolicyStyle) -> None:
+    axes.plot(ends, (place, place), color=style.colour, linewidth=JOINT_WIDTH, zorder=2)
 
 
 def _write_columns(axes: Axes, rows: pd.DataFrame) -> None:

@@ -6,12 +6,15 @@ staircase: what lies above and right of it is beaten on both axes by a point of 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from experiments.plots.marks import (
@@ -20,11 +23,12 @@ from experiments.plots.marks import (
     draw_estimate,
     fitted,
     handle,
+    left_out,
     legend_with_room,
     note_left_out,
     with_numbers,
 )
-from experiments.plots.point_names import name_points
+from experiments.plots.point_names import key_beneath, name_points, number_words
 from experiments.plots.style import (
     INK,
     MUTED,
@@ -42,15 +46,25 @@ from experiments.plots.tables import axis_label, policies_of, require_columns, t
 from experiments.statistics import on_front
 
 MOST_STYLES = len(NAMED_STYLES) + len(SPARE_STYLES)
-POINT_STYLE = PolicyStyle(MUTED, "-", "o")
+FRONT_STYLE, POINT_STYLE = PolicyStyle(INK, "-", "o"), PolicyStyle(MUTED, "-", "o")
+BOUND_STYLE = PolicyStyle(MUTED, "-", "D")
 """Of points that are too many to have a style each."""
 
-MOST_NAMED = 40
-"""Points of a panel above which none has its intervals or its name: a table says which is which."""
+MOST_NUMBERED = 40
+"""Points of a panel above which those off the front have neither intervals nor numbers: a table has them."""
+
+MOST_KEYED = 60
+"""Names of a figure above which its key has those of the front, and of bounds, alone."""
 
 CROWDED_SIZE = 9.0
-PANEL_INCHES, ROW_INCHES = 3.4, 2.9
-"""Least width of a panel beside others, and height of a row of them."""
+PANEL_INCHES, ROW_INCHES, LEAST_ROW_INCHES = 2.3, 1.95, 1.6
+"""Least width of a panel beside others, and most and least height of a row of them."""
+
+ROWS_INCHES = 8.0
+"""What a page has for all rows, over the key."""
+
+NO_SPREAD = 1e-9
+"""Share of their size by which values differ that an axis takes for equal."""
 
 
 @styled
@@ -66,9 +80,11 @@ def pareto_front(
 ) -> Figure:
     """Draw points on two responses that are both to be small, and the front that nothing beats.
 
-    Points on the front are filled and named, the others hollow; of many points these alone have their
-    intervals. The front is that of the estimates: an interval that crosses it says that chance may have put
-    the point on its side.
+    Points on the front are filled, the others hollow; of many points those on it alone have their
+    intervals. A number beside a point is that of its name, in the legend or, of many, in a key beneath, which
+    has those off the front in grey; where points crowd, some have no room for theirs. The
+    front is that of the estimates: an interval that crosses it says that chance may have put the point on
+    its side.
 
     Parameters
     ----------
@@ -108,46 +124,100 @@ def pareto_front(
     known = with_numbers(table, (x, y), "points")
     names = policies_of(known, by)
     few = len(names) <= MOST_STYLES
-    styles = policy_styles(names) if few else dict.fromkeys(names, POINT_STYLE)
     groups = [known] if panel is None else [own for _, own in known.groupby(panel, sort=False)]
     across = 1 if len(groups) == 1 else max(1, int(width / PANEL_INCHES))
     rows = math.ceil(len(groups) / across)
-    figure = new_figure(width, 3.6 if len(groups) == 1 else 0.5 + ROW_INCHES * rows)
+    height = min(ROW_INCHES, max(LEAST_ROW_INCHES, ROWS_INCHES / rows))
+    figure = new_figure(width, 3.6 if len(groups) == 1 else 0.5 + height * rows)
     grid = figure.subplots(rows, across, squeeze=False)
+    styles = policy_styles(names) if few else {}
     drawn = [
         (axes, own, _draw_panel(axes, own, (x, y), styles, by, labels))
         for axes, own in zip(grid.flat, groups, strict=False)
     ]
     for spare in list(grid.flat)[len(groups) :]:
         spare.remove()
-    edge = PolicyStyle(INK, "-", "o")
-    handles = [handle(name, styles[name]) for name in names] if few else []
-    handles.append(handle("Pareto front", edge, dashes=(0, (4, 2))))
-    if not all(points["front"].all() for _, _, points in drawn):
-        handles.append(handle("hollow: not on the front", edge, filled=False))
     for axes, own, _ in drawn:
         if panel is not None:
             axes.set_title(fitted(str(own[panel].iloc[0]), 0.7 * width / across, LABEL_SIZE, weight="bold"))
-    legend_with_room(figure, handles)
-    note_left_out(figure, *_left_out(table, (x, y), by, panel))
-    for axes, _, points in drawn:  # only now it is known how large the panels are
-        if len(points) <= MOST_NAMED:
-            named = _names(points, x, y, by)
-            places = [(float(a), float(b)) for a, b in zip(points[x], points[y], strict=True)]
-            name_points(axes, [*named, *(at for at in places if at not in named)], list(named.values()))
+    points = pd.concat([found for _, _, found in drawn])
+    numbers, strong = _numbers(points, by)
+    _write_names(figure, points, numbers, strong, styles)
+    lost = _left_out(table, (x, y), by, panel)
+    if few:
+        note_left_out(figure, *lost)
+    else:
+        weak = [f"{number} {name}" for name, number in numbers.items() if name not in strong]
+        if len(numbers) > MOST_KEYED:
+            weak = [f"{len(weak)} more, off the front, in the table"]
+        named = [f"{numbers[name]} {words}" for name, words in strong.items()]
+        key_beneath(figure, named, weak, left_out(*lost))
+    for axes, _, own in drawn:  # only now it is known how large the panels are
+        _write_numbers(axes, own, (x, y), numbers, by)
     return figure
 
 
-def _names(points: pd.DataFrame, x: str, y: str, by: str) -> dict[tuple[float, float], str]:
-    """Return the places that have a name, those on the front first, then bounds; equal points have one."""
-    found: dict[tuple[float, float], list[str]] = {}
-    for row in points[points["front"] | points["bound"]].to_dict("records"):
-        name = f"bound: {row[by]}" if row["bound"] else str(row[by])
-        found.setdefault((float(row[x]), float(row[y])), []).append(name)
-    return {
-        place: names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} alike"
-        for place, names in found.items()
-    }
+def _numbers(points: pd.DataFrame, by: str) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the number of each name, and the words for those of a front and of bounds, which come first."""
+    names = points[by].astype(str)
+    on_one, bounds = (list(dict.fromkeys(names[points[which]])) for which in ("front", "bound"))
+    strong = {name: name for name in on_one} | {name: f"{name} (bound)" for name in bounds}
+    numbers = {name: place for place, name in enumerate(dict.fromkeys([*strong, *names]), 1)}
+    return numbers, strong
+
+
+def _write_names(
+    figure: Figure,
+    points: pd.DataFrame,
+    numbers: Mapping[str, int],
+    strong: Mapping[str, str],
+    styles: Mapping[str, PolicyStyle],
+) -> None:
+    """Write the legend: the names, where each has a style, and what marks and lines mean."""
+    handles = [
+        handle(f"{number} {strong.get(name, name)}", styles[name])
+        for name, number in numbers.items()
+        if name in styles
+    ]
+    handles.append(handle("Pareto front", FRONT_STYLE, dashes=(0, (4, 2))))
+    if not points["front"].all():
+        handles.append(handle("hollow: not on the front", FRONT_STYLE, filled=False))
+    if points["bound"].any() and not styles:
+        handles.append(handle("bound", BOUND_STYLE, filled=False))
+    legend_with_room(figure, handles)
+
+
+def _write_numbers(
+    axes: Axes, points: pd.DataFrame, responses: tuple[str, str], numbers: Mapping[str, int], by: str
+) -> None:
+    """Write the numbers beside the points of a panel; those of equal points stand together."""
+    x, y = responses
+    found: dict[tuple[float, float], list[int]] = {}
+    strong = set()
+    for row in points.to_dict("records"):
+        place = (float(row[x]), float(row[y]))
+        found.setdefault(place, []).append(numbers[str(row[by])])
+        if row["front"] or row["bound"]:
+            strong.add(place)
+    places = sorted(found, key=lambda place: place not in strong)
+    if len(strong) > MOST_NUMBERED:
+        return
+    words = [number_words(found[place]) for place in places]
+    crowded = len(points) > MOST_NUMBERED
+    spare = () if crowded else words[len(strong) :]
+    lines = [_corners(line) for line in axes.lines]
+    name_points(axes, places, words[: len(strong)], spare, lines, must=False)
+
+
+def _corners(line: Line2D) -> list[tuple[float, float]]:
+    """Return the corners of an interval or of a staircase; none of a mark or where an end is not known."""
+    ends = np.asarray(line.get_xydata(), dtype=float)
+    if len(ends) == 1 or not np.isfinite(ends).all():
+        return []
+    found = [(float(x), float(y)) for x, y in ends]
+    if line.get_drawstyle() == "steps-post":
+        found = [at for (x, y), (then, _) in itertools.pairwise(found) for at in ((x, y), (then, y))]
+    return found
 
 
 def _left_out(
@@ -176,14 +246,15 @@ def _draw_panel(
     points = known.assign(front=front, bound=bound).sort_values(
         ["front", "bound", x, y], ascending=[False, False, True, True], kind="stable"
     )
-    crowded = len(points) > MOST_NAMED
+    crowded = len(points) > MOST_NUMBERED
     many = len(points) > MOST_STYLES
-    for row in () if crowded else points.to_dict("records"):
+    for row in () if crowded else points[::-1].to_dict("records"):  # those on the front lie on top
         sure = row["front"] or not many
+        plain = FRONT_STYLE if row["front"] else BOUND_STYLE if row["bound"] else POINT_STYLE
         draw_estimate(
             axes,
             (row[x], row[y]),
-            styles[str(row[by])],
+            styles.get(str(row[by]), plain),
             x_ends=(row[f"{x}_low"], row[f"{x}_high"]) if sure else UNKNOWN,
             y_ends=(row[f"{y}_low"], row[f"{y}_high"]) if sure else UNKNOWN,
             filled=row["front"],
@@ -193,14 +264,26 @@ def _draw_panel(
         axes.scatter(
             points[x], points[y], s=CROWDED_SIZE, facecolors=colours, edgecolors=OTHER, linewidths=0.6
         )
-    axes.margins(0.08)
+    axes.margins(0.1)
+    _spread_equal(axes)
     _draw_stairs(axes, points.loc[points["front"], [x, y]])
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axes.xaxis.set_major_formatter(tick_words)
     axes.yaxis.set_major_formatter(tick_words)
     axes.set_xlabel(axis_label(x, labels))
-    axes.set_ylabel(wrapped(axis_label(y, labels), 2.4, LABEL_SIZE))
+    axes.set_ylabel(wrapped(axis_label(y, labels), 1.5, LABEL_SIZE))
     return points
+
+
+def _spread_equal(axes: Axes) -> None:
+    """Give an axis on which all values are equal a range: from 0 to 1 if they are 0, else a tenth around."""
+    for (low, high), set_limits in (
+        (axes.dataLim.intervalx, axes.set_xlim),
+        (axes.dataLim.intervaly, axes.set_ylim),
+    ):
+        if high - low <= NO_SPREAD * abs(high):
+            around = 0.1 * abs(high)
+            set_limits((-0.1, 1.0) if high == 0 else (high - around, high + around))
 
 
 def _draw_stairs(axes: Axes, front: pd.DataFrame) -> None:

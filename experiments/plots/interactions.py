@@ -1,23 +1,22 @@
 """How two factors change a response together: lines that are not parallel are an interaction.
 
-In: one row a run with its factors and its response. Out: one figure for one pair of factors, or a
-triangle of panels for all pairs. Runs of one replication share their world, so an interval is over the
-replications' means, 95%.
+In: one row a pair of levels of two factors, as `experiments.analyses.interactions` gives it. Out: one
+figure, a triangle of panels for all pairs of factors; of two factors it is one panel.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.plots.marks import LABEL_SIZE, NAME_SIZE, handle, legend_with_room
+from experiments.plots.marks import NAME_SIZE, handle
 from experiments.plots.style import (
-    ONE_COLUMN,
     SPARE_STYLES,
     TWO_COLUMNS,
     PolicyStyle,
@@ -26,71 +25,23 @@ from experiments.plots.style import (
     styled,
     wrapped,
 )
-from experiments.plots.tables import axis_label, mean_by, require_columns, tick_words
+from experiments.plots.tables import axis_label, require_columns, tick_words
 from simulator.errors import InputError
 
-LEAST_FACTORS, MOST_FACTORS = 2, 5
+COLUMNS = ("factor", "level", "other", "other_level", "mean", "low", "high")
+MOST_FACTORS = 5
 ASIDE = 0.05
 """Between the lines of one level, so that their intervals do not cover one another; in levels."""
 
 PANEL_INCHES = 1.45
 
-
-@styled
-def interaction_plot(
-    table: pd.DataFrame,
-    a: str,
-    b: str,
-    response: str,
-    *,
-    labels: Mapping[str, str] | None = None,
-    width: float = ONE_COLUMN,
-) -> Figure:
-    """Draw the mean response by the levels of one factor, a line a level of another.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A row a run: columns `a`, `b`, `response`, and ``replication`` where worlds are shared.
-    a, b : str
-        The factor along the axis, and the one that tells the lines apart.
-    response : str
-    labels : mapping of str to str, optional
-        The words for a column; made from its name if not given.
-    width : float
-        Inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        If the table has no rows, lacks a column, or no run has the response.
-
-    Examples
-    --------
-    >>> runs = pd.DataFrame({"cap": [1, 2] * 2, "gate": ["on"] * 2 + ["off"] * 2, "usd": [1.0, 2.0, 3.0, 6]})
-    >>> [line.get_ydata().tolist() for line in interaction_plot(runs, "cap", "gate", "usd").axes[0].lines]
-    [[1.0, 2.0], [3.0, 6.0]]
-    """
-    runs = _known(table, (a, b), response)
-    figure = new_figure(width, 2.7)
-    axes = figure.add_subplot()
-    styles = _level_styles(runs, b)
-    _draw_pair(axes, runs, (a, b), response, styles)
-    _name_levels(axes, _levels(runs, a), width - 0.8)
-    axes.set_xlabel(axis_label(a, labels))
-    axes.set_ylabel(wrapped(axis_label(response, labels), 2.0, LABEL_SIZE))
-    legend_with_room(figure, _handles(styles, axis_label(b, labels)))
-    return figure
+Levels = dict[object, str]
+"""The levels of a factor in their order, and their words."""
 
 
 @styled
 def interaction_grid(
     table: pd.DataFrame,
-    factors: Sequence[str],
     response: str,
     *,
     labels: Mapping[str, str] | None = None,
@@ -101,12 +52,13 @@ def interaction_grid(
     Parameters
     ----------
     table : pandas.DataFrame
-        As `interaction_plot` takes it, with a column a factor.
-    factors : sequence of str
-        Two to five.
+        A row a pair of levels: ``factor`` and ``other`` (names of the factors), ``level`` and
+        ``other_level``; ``mean``, ``low`` and ``high`` in the response's unit. A pair of factors stands in
+        one order only.
     response : str
+        Its name, for the axes.
     labels : mapping of str to str, optional
-        The words for a column; made from its name if not given.
+        The words for a factor or the response; made from its name if not given.
     width : float
         Inches.
 
@@ -117,22 +69,26 @@ def interaction_grid(
     Raises
     ------
     InputError
-        If the table has no rows, lacks a column, no run has the response, or there are too few or too many
-        factors.
+        If the table has no rows, lacks a column, has no estimate, or has too many factors.
 
     Examples
     --------
-    >>> runs = pd.DataFrame({"cap": [1, 2] * 2, "gate": ["on"] * 2 + ["off"] * 2, "usd": [1.0, 2.0, 3.0, 6]})
-    >>> interaction_grid(runs, ["cap", "gate"], "usd").axes[0].get_xlabel()
-    'Cap'
+    >>> table = pd.DataFrame({"factor": "cap", "level": [1, 2] * 2, "other": "gate",
+    ...     "other_level": ["on"] * 2 + ["off"] * 2, "mean": [1.0, 2.0, 3.0, 6.0], "low": 0.0, "high": 9.0})
+    >>> [line.get_ydata().tolist() for line in interaction_grid(table, "usd").axes[0].lines]
+    [[1.0, 2.0], [3.0, 6.0]]
     """
-    if not LEAST_FACTORS <= len(set(factors)) == len(factors) <= MOST_FACTORS:
+    require_columns(table, COLUMNS, "interactions")
+    if table["mean"].isna().all():
+        raise InputError("nothing to draw: every 'mean' is missing", where="table 'interactions'")
+    levels = _levels_by_factor(table)
+    factors = list(levels)
+    if len(factors) > MOST_FACTORS:
         raise InputError(
             f"cannot draw the pairs of {len(factors)} factors: {', '.join(map(repr, factors))}",
             where="interactions",
-            expected=f"{LEAST_FACTORS} to {MOST_FACTORS} factors, each once",
+            expected=f"at most {MOST_FACTORS} factors",
         )
-    runs = _known(table, factors, response)
     side = len(factors) - 1
     figure = new_figure(width, 0.4 + PANEL_INCHES * side)
     panels = figure.subplots(side, side + 1, sharex="col", sharey=True, squeeze=False)
@@ -141,8 +97,9 @@ def interaction_grid(
         axes = panels[row, column]
         if column > row:
             continue
-        _draw_pair(axes, runs, (a, b), response, _level_styles(runs, b))
-        _name_levels(axes, _levels(runs, a), room)
+        own = table[(table["factor"] == a) & (table["other"] == b)]
+        _draw_pair(axes, own, levels[a], _level_styles(b, levels[b]))
+        _name_levels(axes, levels[a], room)
         if row == side - 1:
             axes.set_xlabel(wrapped(axis_label(a, labels), room, NAME_SIZE))
     for row, b in enumerate(factors[1:]):
@@ -150,7 +107,7 @@ def interaction_grid(
             spare.set_axis_off()
         panels[row, 0].set_ylabel(wrapped(axis_label(response, labels), PANEL_INCHES - 0.2, NAME_SIZE))
         panels[row, row + 1].legend(
-            handles=_handles(_level_styles(runs, b)),
+            handles=_handles(_level_styles(b, levels[b])),
             title=wrapped(axis_label(b, labels), room, NAME_SIZE),
             title_fontsize=NAME_SIZE,
             alignment="left",
@@ -160,25 +117,25 @@ def interaction_grid(
     return figure
 
 
-def _known(table: pd.DataFrame, factors: Sequence[str], response: str) -> pd.DataFrame:
-    require_columns(table, (*factors, response), "runs")
-    runs = table.dropna(subset=[*factors, response])
-    if runs.empty:
-        raise InputError(f"nothing to draw: every {response!r} is missing", where="table 'runs'")
-    return runs
+def _levels_by_factor(table: pd.DataFrame) -> dict[str, Levels]:
+    """Return each factor with its levels, those along the axes first: numbers by size, words as they come."""
+    found: dict[str, Levels] = {}
+    for side, of_side in (("factor", "level"), ("other", "other_level")):
+        for factor, own in table.groupby(side, sort=False):
+            levels = list(dict.fromkeys(own[of_side]))
+            numbers = all(isinstance(one, int | float | np.number) and not _is_switch(one) for one in levels)
+            ordered = sorted(levels, key=float) if numbers else levels
+            words = {one: tick_words(float(one)) if numbers else str(one) for one in ordered}
+            found.setdefault(str(factor), words)
+    return found
 
 
-def _levels(runs: pd.DataFrame, factor: str) -> dict[object, str]:
-    """Return the levels of a factor and their words: numbers by size, words as they appear."""
-    values = runs[factor]
-    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
-        return {level: tick_words(float(level)) for level in sorted(values.unique())}
-    return {level: str(level) for level in values.unique()}
+def _is_switch(level: object) -> bool:
+    return isinstance(level, bool | np.bool_)
 
 
-def _level_styles(runs: pd.DataFrame, factor: str) -> dict[object, tuple[str, PolicyStyle]]:
+def _level_styles(factor: str, levels: Levels) -> dict[object, tuple[str, PolicyStyle]]:
     """Return the words and the style of each level of a factor; policies keep theirs."""
-    levels = _levels(runs, factor)
     styles = policy_styles(levels.values()) if factor == "policy" else {}
     return {
         level: (words, styles.get(words, spare))
@@ -187,36 +144,24 @@ def _level_styles(runs: pd.DataFrame, factor: str) -> dict[object, tuple[str, Po
 
 
 def _draw_pair(
-    axes: Axes,
-    runs: pd.DataFrame,
-    pair: tuple[str, str],
-    response: str,
-    styles: Mapping[object, tuple[str, PolicyStyle]],
+    axes: Axes, rows: pd.DataFrame, along: Levels, styles: Mapping[object, tuple[str, PolicyStyle]]
 ) -> None:
-    a, b = pair
-    worlds = runs
-    if "replication" in runs:
-        worlds = runs.groupby([a, b, "replication"])[response].mean().reset_index()
-    places = {level: place for place, level in enumerate(_levels(runs, a))}
+    places = {level: place for place, level in enumerate(along)}
     for position, (level, (_, style)) in enumerate(styles.items()):
-        means = mean_by(worlds[worlds[b] == level], a, response)
-        means = means.reindex(list(places)).dropna(subset=["mean"])
-        aside = ASIDE * (position - (len(styles) - 1) / 2)
-        at = [places[found] + aside for found in means.index]
-        axes.vlines(at, means["low"], means["high"], colors=style.colour, linewidth=1.1)
-        axes.plot(at, means["mean"], color=style.colour, linestyle=style.dashes, marker=style.marker)
+        own = rows[(rows["other_level"] == level) & rows["mean"].notna()]
+        own = own.assign(at=own["level"].map(places)).sort_values("at")
+        at = own["at"] + ASIDE * (position - (len(styles) - 1) / 2)
+        axes.vlines(at, own["low"], own["high"], colors=style.colour, linewidth=1.1)
+        axes.plot(at, own["mean"], color=style.colour, linestyle=style.dashes, marker=style.marker)
     axes.yaxis.set_major_formatter(tick_words)
 
 
-def _name_levels(axes: Axes, levels: Mapping[object, str], inches: float) -> None:
+def _name_levels(axes: Axes, levels: Levels, inches: float) -> None:
     room = 0.85 * inches / len(levels)
     axes.set_xticks(range(len(levels)), [wrapped(words, room, NAME_SIZE) for words in levels.values()])
     axes.set_xlim(-0.4, len(levels) - 0.6)
     axes.grid(visible=False, axis="x")
 
 
-def _handles(styles: Mapping[object, tuple[str, PolicyStyle]], factor: str = "") -> list[Line2D]:
-    return [
-        handle(f"{factor}: {words}" if factor else words, style, dashes=style.dashes)
-        for words, style in styles.values()
-    ]
+def _handles(styles: Mapping[object, tuple[str, PolicyStyle]]) -> list[Line2D]:
+    return [handle(words, style, dashes=style.dashes) for words, style in styles.values()]

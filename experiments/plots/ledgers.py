@@ -6,6 +6,7 @@ identity (design, section 4) and refuses a row that does not close.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from experiments.plots.marks import fitted, write_note
 from experiments.plots.style import (
     COST,
     GAIN,
@@ -52,10 +54,22 @@ CHANGES = (
     ("arrivals_during", 1, "Arrived during", OTHER, "", False),
     ("out_of_band_during", -1, "Out of band", OTHER, "----", False),
 )
-ROW_INCHES = 0.27
+HEAD_INCHES, ROW_INCHES = 1.12, 0.27
+STACKED_HEAD_INCHES, STACKED_ROW_INCHES = 0.6, 0.19
+"""Heights of what a ledger needs beside its rows and of a row, alone and over others."""
+
 BAR_HEIGHT = 0.62
 LABEL_INCHES, NUMBER_INCHES, TICK_INCHES = 0.9, 1.1, 0.45
 """About the widths of the entries' names, of the two columns of numbers and of a tick's words."""
+
+PANEL_INCHES = 2.0
+"""Least width of a ledger beside others: its bars and its numbers."""
+
+MOST_LEDGERS = 12
+"""Ledgers that a page holds."""
+
+TITLE_SIZE = 7.5
+"""Points."""
 
 LEAST_SPAN = 0.01
 """The least share of the window that the axis of a ledger spans."""
@@ -94,6 +108,8 @@ def ledger_of_one_rewrite(
 def ledgers_side_by_side(rows: Mapping[str, pd.Series], window: int, *, width: float = TWO_COLUMNS) -> Figure:
     """Draw one rewrite of each policy as a waterfall, on the same axes, side by side.
 
+    A page holds `MOST_LEDGERS`; how many more there are is written beneath.
+
     Parameters
     ----------
     rows : mapping of str to pandas.Series
@@ -118,25 +134,37 @@ def ledgers_side_by_side(rows: Mapping[str, pd.Series], window: int, *, width: f
 
 
 def _ledgers(rows: Mapping[str, pd.Series], window: int, width: float) -> Figure:
+    drawn = dict(list(rows.items())[:MOST_LEDGERS])
     shown = [
-        change for change in CHANGES if change[-1] or any(_tokens(row, change[0]) for row in rows.values())
+        change for change in CHANGES if change[-1] or any(_tokens(row, change[0]) for row in drawn.values())
     ]
-    ledgers = {name: _entries(row, shown, name) for name, row in rows.items()}
-    figure = new_figure(width, 1.12 + ROW_INCHES * (len(shown) + 2))
-    room = (width - LABEL_INCHES) / len(rows) - NUMBER_INCHES
+    ledgers = {name: _entries(row, shown, name) for name, row in drawn.items()}
+    across = min(len(ledgers), max(1, int((width - LABEL_INCHES) / PANEL_INCHES)))
+    lines = math.ceil(len(ledgers) / across)
+    head, row = (HEAD_INCHES, ROW_INCHES) if lines == 1 else (STACKED_HEAD_INCHES, STACKED_ROW_INCHES)
+    figure = new_figure(width, lines * (head + row * (len(shown) + 2)))
+    room = (width - LABEL_INCHES) / across - NUMBER_INCHES
     low, high = _ledger_range(list(ledgers.values()), window)
-    panels = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, (name, entries) in zip(panels, ledgers.items(), strict=True):
+    panels = figure.subplots(lines, across, sharex=True, sharey=True, squeeze=False)
+    for place, axes in enumerate(panels.flat):
+        if place >= len(ledgers):
+            axes.remove()
+            continue
+        name, entries = list(ledgers.items())[place]
         _draw_ledger(axes, entries, window)
-        axes.set_title(_title(name, rows[name]), fontsize=7.5, pad=14)
+        axes.set_title(_title(name, drawn[name], room + NUMBER_INCHES - 0.1), fontsize=TITLE_SIZE, pad=14)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=max(1, int(room / TICK_INCHES)), integer=True))
-        label = f"Tokens (dashed: window, {window:,})" if low <= window <= high else "Tokens"
-        axes.set_xlabel(wrapped(label, room + 0.4, 8))
-    first: Axes = panels[0]
+        if place + across >= len(ledgers):  # nothing stands under it
+            axes.tick_params(labelbottom=True)
+            label = f"Tokens (dashed: window, {window:,})" if low <= window <= high else "Tokens"
+            axes.set_xlabel(wrapped(label, room + 0.4, 8))
+    first: Axes = panels[0, 0]
     words = [entry.words for entry in next(iter(ledgers.values()))]
     first.set_yticks(range(len(words)), words)
     first.set_ylim(len(words) - 0.4, -0.6)
     first.set_xlim(low, high)
+    if len(rows) > len(drawn):
+        write_note(figure, f"{len(rows) - len(drawn)} more policies are not shown.")
     return figure
 
 
@@ -242,10 +270,14 @@ def _end(entry: Entry) -> int:
     return entry.start if entry.level else entry.start + entry.tokens
 
 
-def _title(name: str, row: pd.Series) -> str:
+def _title(name: str, row: pd.Series, inches: float) -> str:
+    """Return the policy, how its rewrite ended, and its net, each in lines of at most `inches`."""
     outcome = str(row["outcome"]).replace("_", " ")
     net = f"net {signed(_tokens(row, 'net'))}"
     believed = row.get("believed_net")
     if believed is not None and not pd.isna(believed):
         net += f", believed {signed(float(believed))}"
-    return f"{name}: {outcome}\n{net}" if name else f"{outcome}\n{net}"
+    if name and text_inches(f"{name}: {outcome}", TITLE_SIZE, weight="bold") > inches:
+        name, outcome = fitted(name, inches, TITLE_SIZE, lines=1, weight="bold"), f"\n{outcome}"
+    head = f"{name}: {outcome}".replace(": \n", "\n") if name else outcome
+    return f"{head}\n{wrapped(net, inches, TITLE_SIZE, weight='bold')}"

@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -23,7 +24,10 @@ from experiments.plots.style import (
     MUTED,
     Dashes,
     PolicyStyle,
+    house_layout,
+    lay_out,
     legend_above,
+    styled,
     text_inches,
     wrapped,
 )
@@ -33,8 +37,14 @@ ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 LABEL_SIZE, NAME_SIZE, NOTE_SIZE = 8.0, 7.5, 7.0
 """Points, for the words of an axis, a row and a note; the first two are those of the style file."""
 
-ROW_INCHES = 0.27
-"""Height of a row whose name may take two lines."""
+NOTE_LINE_INCHES = 0.12
+"""Height of a line of a note."""
+
+ROW_INCHES, LINE_INCHES = 0.29, 0.18
+"""Heights of a row whose name may take two lines, and of one whose name takes one."""
+
+LINE_SPACING = 0.95
+"""Of the lines of a row's name, so that they stand nearer to one another than to the next row's."""
 
 LEGEND_NAME_INCHES, LEGEND_ROW_INCHES = 2.7, 0.2
 FEW_NAMES = 4
@@ -66,9 +76,10 @@ def fitted(name: str, inches: float, size: float, *, lines: int = 2, weight: str
     return shown(lengths[place]) if place < len(lengths) else ELLIPSIS
 
 
-def name_rows(axes: Axes, names: Sequence[str], inches: float) -> None:
+def name_rows(axes: Axes, names: Sequence[str], inches: float, *, lines: int = 2) -> None:
     """Write the names of the rows 0, 1, ... at the left, the first one highest."""
-    axes.set_yticks(range(len(names)), [fitted(name, inches, NAME_SIZE) for name in names])
+    words = [fitted(name, inches, NAME_SIZE, lines=lines) for name in names]
+    axes.set_yticks(range(len(names)), words, linespacing=LINE_SPACING)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
@@ -117,10 +128,14 @@ def handle(
 def legend_with_room(figure: Figure, handles: Sequence[Artist]) -> None:
     """Put a legend above the axes, as `legend_above` does, and make a figure of many names higher by it."""
     legend_above(figure, handles)
-    if len(handles) <= FEW_NAMES:
-        return
-    figure.draw_without_rendering()  # only now it is known how many rows the legend has
-    extra = figure.legends[-1].get_window_extent().height / figure.dpi - LEGEND_ROW_INCHES
+    if len(handles) > FEW_NAMES:
+        make_room(figure, figure.legends[-1], LEGEND_ROW_INCHES)
+
+
+def make_room(figure: Figure, legend: Legend, has: float = 0.0) -> None:
+    """Make a figure higher by a legend, for which it has so many inches."""
+    lay_out(figure)  # only now it is known how many rows the legend has
+    extra = legend.get_window_extent().height / figure.dpi - has
     figure.set_figheight(figure.get_figheight() + extra)
 
 
@@ -135,15 +150,38 @@ def with_numbers(table: pd.DataFrame, columns: Sequence[str], name: str) -> pd.D
     return rows
 
 
+def write_note(figure: Figure, words: str) -> None:
+    """Write words under everything else, and beneath an earlier note, in a figure not yet laid out."""
+    width = figure.get_figwidth()
+    note = wrapped(words, width - 0.2, NOTE_SIZE)
+    if figure.get_supxlabel():
+        note = f"{figure.get_supxlabel()}\n{note}"
+    figure.supxlabel(note, x=0.1 / width, ha="left", fontsize=NOTE_SIZE, color=MUTED)
+
+
+@styled
+def noted(figure: Figure, words: str) -> Figure:
+    """Return a finished figure with words under everything else, higher by their lines."""
+    figure.set_layout_engine(house_layout())
+    before = figure.get_supxlabel()
+    write_note(figure, words)
+    lines = figure.get_supxlabel().count("\n") - before.count("\n") + (not before)
+    figure.set_figheight(figure.get_figheight() + lines * NOTE_LINE_INCHES)
+    return figure
+
+
 def note_left_out(
     figure: Figure, table: pd.DataFrame, columns: Sequence[str], by: str, reason: str = "Without a value"
 ) -> None:
     """Write under everything else the names of the rows that `with_numbers` leaves out."""
+    if words := left_out(table, columns, by, reason):
+        write_note(figure, words)
+
+
+def left_out(table: pd.DataFrame, columns: Sequence[str], by: str, reason: str = "Without a value") -> str:
+    """Return the names of the rows that `with_numbers` leaves out, in words; empty if there is none."""
     names = [str(name) for name in table.loc[~_have_numbers(table, columns), by].unique()]
-    if not names:
-        return
-    note = wrapped(f"{reason}: {', '.join(names)}", figure.get_figwidth() - 0.2, NOTE_SIZE)
-    figure.supxlabel(note, x=0.1 / figure.get_figwidth(), ha="left", fontsize=NOTE_SIZE, color=MUTED)
+    return f"{reason}: {', '.join(names)}" if names else ""
 
 
 def _have_numbers(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.bool_]:

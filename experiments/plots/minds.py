@@ -7,16 +7,15 @@ the failure of field record 002, or of 004.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
+from experiments.plots.marks import handle, legend_with_room
 from experiments.plots.style import (
+    INK,
     ONE_COLUMN,
     TWO_COLUMNS,
     PolicyStyle,
-    legend_above,
     new_figure,
     policy_styles,
     styled,
@@ -63,7 +62,9 @@ def confidence_and_constraints(turns: pd.DataFrame, *, width: float = TWO_COLUMN
     lower.set_ylabel("Constraints with\nforce (true, count)")
     lower.set_ylim(bottom=0)
     lower.set_xlabel("Turn")
-    legend_above(figure, _handles(styles, names))
+    legend_with_room(
+        figure, [handle(name, styles[name], dashes=styles[name].dashes, marker="") for name in names if name]
+    )
     return figure
 
 
@@ -114,13 +115,15 @@ def compliance_by_epoch(obedience: pd.DataFrame, *, width: float = ONE_COLUMN) -
                 marker=styles[name].marker,
                 markerfacecolor=fill,
                 capsize=3,
-                label=f"{name}, {what}",
             )
     axes.set_ylim(-0.03, 1.03)
     axes.set_xticks(range(MOST_CHANGES + 1), [*map(str, range(MOST_CHANGES)), f"{MOST_CHANGES} or more"])
     axes.set_xlabel("Changes of premises since it was last derived")
     axes.set_ylabel("Share of steps")
-    legend_above(figure, list(axes.get_legend_handles_labels()[0]))
+    mark = PolicyStyle(INK, "-", "o")
+    kinds = [handle("filled: obeyed", mark), handle("hollow: quoted", mark, filled=False)]
+    own_handles = [handle(name, styles[name], dashes=styles[name].dashes) for name in names if name]
+    legend_with_room(figure, [*own_handles, *kinds])
     return figure
 
 
@@ -129,9 +132,3 @@ def _line(axes: Axes, told: pd.DataFrame, style: PolicyStyle, most: float | None
     axes.fill_between(told.index, low, high, color=style.colour, alpha=0.18, linewidth=0)
     axes.plot(told.index, told["mean"], color=style.colour, linestyle=style.dashes)
     axes.margins(x=0.01)
-
-
-def _handles(styles: dict[str, PolicyStyle], names: list[str]) -> list[Artist]:
-    return [
-        Line2D([], [], color=styles[name].colour, linestyle=styles[name].dashes, label=name) for name in names
-    ]

@@ -15,9 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from experiments.plots.forests import BETTER
 from experiments.plots.marks import (
+    LABEL_SIZE,
+    LINE_INCHES,
     NAME_SIZE,
-    ROW_INCHES,
     draw_estimate,
     fitted,
     handle,
@@ -39,11 +41,23 @@ from experiments.plots.tables import axis_label, policies_of, require_columns, t
 from simulator.errors import InputError
 
 COLUMNS = ("policy", "scenario", "mean", "low", "high", "best", "bound")
-PANEL_INCHES = 3.0
-MOST_RANKED = 15
-"""Policies that a panel shows, from the best down; how many more there are is said under it."""
-HEAD_INCHES = 0.55
-"""What a panel needs beside its rows."""
+PANEL_INCHES, LEAST_PANEL_INCHES = 3.0, 2.3
+"""Least width of a panel, and where there are more of them than a page holds then."""
+
+NAME_INCHES, TICK_INCHES = 1.35, 0.33
+"""Least room for the name of a policy, and for the number at a tick."""
+
+EDGE_INCHES = 0.12
+"""Empty beside a panel."""
+
+PAGE_INCHES = 9.5
+"""Height that a page has for a picture."""
+
+MOST_RANKED, FEWEST_RANKED = 15, 3
+"""Policies that a panel shows, from the best down, where a page has room, and where it has none."""
+
+HEAD_INCHES, LEGEND_INCHES = 0.7, 0.4
+"""What a panel needs beside its rows, and a figure beside its panels."""
 
 
 @styled
@@ -59,7 +73,8 @@ def ranking_chart(
 
     A filled mark is a policy that could be the best at the confidence of the selection; the hollow ones are
     out. A bound is not ranked: it is a line with the band of its interval. A panel shows at most
-    `MOST_RANKED` policies, the best ones.
+    `MOST_RANKED` policies, the best ones, and fewer where the panels would not fit a page; how many
+    more there are is said under it.
 
     Parameters
     ----------
@@ -103,24 +118,30 @@ def ranking_chart(
     scenarios = list(known["scenario"].unique())
     bounds = policies_of(known[known["bound"].astype(bool)])
     ranked = known.sort_values("mean", ascending=better == "lower", kind="stable")
+    if "rank" in known:  # whom a race put out early may have the better mean, of fewer worlds
+        ranked = ranked.sort_values("rank", kind="stable", na_position="last")
     is_bound = ranked["bound"].astype(bool)
-    columns = min(len(scenarios), max(1, int(width / PANEL_INCHES)))
+    most = int(max([1, *ranked.loc[~is_bound, "scenario"].value_counts()]))
+    columns, rows = _columns_and_rows(len(scenarios), most, width)
     lines = math.ceil(len(scenarios) / columns)
-    rows = min(MOST_RANKED, int(max([1, *ranked.loc[~is_bound, "scenario"].value_counts()])))
     styles = policy_styles(policies_of(table))
-    figure = new_figure(width, 0.4 + lines * (HEAD_INCHES + ROW_INCHES * rows))
+    figure = new_figure(width, LEGEND_INCHES + lines * (HEAD_INCHES + LINE_INCHES * rows))
     panels = figure.subplots(lines, columns, squeeze=False)
     room = width / columns
+    names_room = max(NAME_INCHES, 0.42 * room)
     for scenario, axes in zip(scenarios, panels.flat, strict=False):
         own = ranked["scenario"] == scenario
         _draw_bounds(axes, ranked[own & is_bound], styles)
         rivals = ranked[own & ~is_bound]
-        _draw_ranks(axes, rivals.head(MOST_RANKED), styles, 0.42 * room)
+        _draw_ranks(axes, rivals.head(rows), styles, names_room)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int((room - names_room) / TICK_INCHES))))
         axes.set_ylim(rows - 0.4, -0.6)  # rows are as high in each panel
-        axes.set_title(fitted(str(scenario), 0.55 * room, NAME_SIZE, weight="bold"))
-        more = len(rivals) - MOST_RANKED
-        words = axis_label(response, labels) + (f"; {more} more in the table" if more > 0 else "")
-        axes.set_xlabel(wrapped(words, 0.55 * room, NAME_SIZE))
+        beneath = room - names_room - EDGE_INCHES
+        axes.set_title(fitted(str(scenario), beneath, LABEL_SIZE, weight="bold"))
+        words = wrapped(_label(axis_label(response, labels), better), beneath, NAME_SIZE)
+        if (more := len(rivals) - rows) > 0:
+            words += "\n" + wrapped(f"{more} more in the table", beneath, NAME_SIZE)
+        axes.set_xlabel(words, fontsize=NAME_SIZE)
     for spare in list(panels.flat)[len(scenarios) :]:
         spare.remove()
     mark = PolicyStyle(INK, "-", "o")
@@ -140,15 +161,35 @@ def ranking_chart(
     return figure
 
 
+def _columns_and_rows(scenarios: int, policies: int, width: float) -> tuple[int, int]:
+    """Return how many panels stand side by side, and how many policies each shows, on one page."""
+    for least in (PANEL_INCHES, LEAST_PANEL_INCHES):
+        columns = min(scenarios, max(1, int(width / least)))
+        panel = (PAGE_INCHES - LEGEND_INCHES) / math.ceil(scenarios / columns)
+        rows = int((panel - HEAD_INCHES) / LINE_INCHES)
+        if rows >= min(policies, MOST_RANKED):
+            break
+    return columns, min(policies, MOST_RANKED, max(rows, FEWEST_RANKED))
+
+
+def _label(response: str, better: Literal["lower", "higher"]) -> str:
+    """Return the words for the axis, with an arrow to its good side.
+
+    >>> _label("Usd", "higher")
+    'Usd, better →'
+    """
+    side, arrow = BETTER[better]
+    return f"{arrow}, {response}" if side == "left" else f"{response}, {arrow}"
+
+
 def _draw_ranks(axes: Axes, rows: pd.DataFrame, styles: Mapping[str, PolicyStyle], inches: float) -> None:
     for place, row in enumerate(rows.to_dict("records")):
         style = styles[str(row["policy"])]._replace(marker="o")
         ends = (row["low"], row["high"])
         draw_estimate(axes, (row["mean"], place), style, x_ends=ends, filled=bool(row["best"]))
-    name_rows(axes, [str(name) for name in rows["policy"]], inches)
+    name_rows(axes, [str(name) for name in rows["policy"]], inches, lines=1)
     axes.margins(x=0.08)
     axes.xaxis.set_major_formatter(tick_words)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
 def _draw_bounds(axes: Axes, rows: pd.DataFrame, styles: Mapping[str, PolicyStyle]) -> None:

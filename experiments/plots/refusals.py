@@ -11,19 +11,41 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.plots.marks import (
+    LEGEND_NAME_INCHES,
     NOTE_SIZE,
+    UNKNOWN,
     draw_estimate,
     handle,
     legend_with_room,
     note_left_out,
     with_numbers,
 )
-from experiments.plots.style import INK, MUTED, TWO_COLUMNS, new_figure, policy_styles, styled
+from experiments.plots.place_names import cut_by_parts
+from experiments.plots.point_names import name_points
+from experiments.plots.style import (
+    INK,
+    LEGEND_SIZE,
+    MUTED,
+    NAMED_STYLES,
+    SPARE_STYLES,
+    TWO_COLUMNS,
+    PolicyStyle,
+    new_figure,
+    policy_styles,
+    styled,
+)
 from experiments.plots.tables import policies_of, require_columns, tick_words
 
 COLUMNS = ("policy", "share_refused", "low", "high", "net", "net_low", "net_high")
 BOTH = ("share_refused", "net")
 NET_LABEL = "Net of a committed rewrite (tokens)"
+MOST_STYLES = len(NAMED_STYLES) + len(SPARE_STYLES)
+POINT_STYLE = PolicyStyle(MUTED, "-", "o")
+"""Of policies that are too many to have a style each."""
+
+MOST_CROSSES = 40
+"""Policies above which none has its interval."""
+
 HALF = 0.5
 """Share of attempts from which on a policy counts as one that refuses much."""
 
@@ -42,12 +64,14 @@ def rejection_against_net(
 ) -> Figure:
     """Draw the share of attempts that were refused against the net of what passes, by policy.
 
+    Of more policies than can be told apart all are drawn alike; those with the most and the least of either
+    have their names, and of very many none has its interval.
+
     Parameters
     ----------
     table : pandas.DataFrame
-        A row a policy: ``policy``; ``share_refused`` with ``low`` and ``high`` (Wilson's interval);
-        ``net`` with ``net_low`` and ``net_high`` (tokens a committed rewrite; missing where nothing was
-        committed).
+        A row a policy: ``policy``; ``share_refused`` with ``low`` and ``high``; ``net`` with
+        ``net_low`` and ``net_high`` (tokens a committed rewrite; missing where nothing was committed).
     net_label : str
         What the net is of, with its unit.
     width : float
@@ -72,25 +96,45 @@ def rejection_against_net(
     require_columns(table, COLUMNS, "refusals")
     rows = with_numbers(table, BOTH, "refusals")
     names = policies_of(rows)
-    styles = policy_styles(names)
+    few = len(names) <= MOST_STYLES
+    styles = policy_styles(names) if few else dict.fromkeys(names, POINT_STYLE)
     figure = new_figure(width, 3.4)
     axes = figure.add_subplot()
+    sparse = len(rows) <= MOST_CROSSES
     for row in rows.to_dict("records"):
         draw_estimate(
             axes,
             (row["share_refused"], row["net"]),
             styles[str(row["policy"])],
-            x_ends=(row["low"], row["high"]),
-            y_ends=(row["net_low"], row["net_high"]),
+            x_ends=(row["low"], row["high"]) if sparse else UNKNOWN,
+            y_ends=(row["net_low"], row["net_high"]) if sparse else UNKNOWN,
+            filled=few,
         )
     _name_quadrants(axes)
-    axes.set_xlabel("Attempts refused (share, Wilson's 95% interval)")
+    axes.set_xlabel("Attempts refused (share, mean over runs)")
     axes.set_ylabel(net_label)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(tick_words)
-    legend_with_room(figure, [handle(name, styles[name]) for name in names])
+    if few:
+        shown = {name: cut_by_parts(name, LEGEND_NAME_INCHES, LEGEND_SIZE) for name in names}
+        legend_with_room(figure, [handle(shown[name], styles[name]) for name in names])
+    else:
+        words = f"{len(names):,} policies and places{'' if sparse else ', without intervals'}"
+        legend_with_room(figure, [handle(words, POINT_STYLE, filled=False)])
     note_left_out(figure, table, BOTH, "policy")
+    if not few:  # only now it is known how large the axes are
+        _name_extremes(axes, rows)
     return figure
+
+
+def _name_extremes(axes: Axes, rows: pd.DataFrame) -> None:
+    """Name the policies with the most and the least refusals and net, each once."""
+    ends = [index for name in BOTH for index in (rows[name].idxmax(), rows[name].idxmin())]
+    order = [*dict.fromkeys(ends), *rows.index.difference(ends)]
+    ordered = rows.loc[order]
+    places = [(float(x), float(y)) for x, y in zip(ordered["share_refused"], ordered["net"], strict=True)]
+    names = ordered["policy"].head(len(set(ends))).astype(str)
+    name_points(axes, places, [cut_by_parts(name, LEGEND_NAME_INCHES, NOTE_SIZE) for name in names])
 
 
 def _name_quadrants(axes: Axes) -> None:

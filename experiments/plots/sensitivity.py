@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.plots.marks import (
+    LABEL_SIZE,
     NOTE_SIZE,
     ROW_INCHES,
     draw_estimate,
@@ -139,7 +140,11 @@ def tornado(
 
 @styled
 def sensitivity_bars(
-    table: pd.DataFrame, *, labels: Mapping[str, str] | None = None, width: float = TWO_COLUMNS
+    table: pd.DataFrame,
+    response: str = "response",
+    *,
+    labels: Mapping[str, str] | None = None,
+    width: float = TWO_COLUMNS,
 ) -> Figure:
     """Draw the first-order and the total index of each factor with intervals, the largest total highest.
 
@@ -150,8 +155,10 @@ def sensitivity_bars(
     table : pandas.DataFrame
         A row a factor: ``factor``; ``first``, ``first_low``, ``first_high``, ``total``, ``total_low`` and
         ``total_high`` (shares of the response's variance; estimates may leave [0, 1]).
+    response : str
+        Its name, for the axis.
     labels : mapping of str to str, optional
-        The words for a factor; made from its name if not given.
+        The words for a response or a factor; made from its name if not given.
     width : float
         Inches.
 
@@ -186,7 +193,8 @@ def sensitivity_bars(
     name_rows(axes, [axis_label(str(name), labels) for name in rows["factor"]], 0.3 * width)
     axes.set_xlim(min(-0.02, axes.get_xlim()[0]), max(1.02, axes.get_xlim()[1]))
     axes.xaxis.set_major_formatter(tick_words)
-    axes.set_xlabel("Share of the variance of the response (95% interval)")
+    share = f"Share of the variance of {axis_label(response, labels)}, 95% interval"
+    axes.set_xlabel(fitted(share, 0.6 * width, LABEL_SIZE))
     legend_above(figure, [handle("alone (first order)", FIRST), handle("with all others (total)", TOTAL)])
     note_left_out(figure, table, ["first", "total"], "factor")
     return figure

@@ -1,17 +1,17 @@
 """The look of a figure: sizes, colours, the style of a policy, and the one way to a file.
 
-In: names of policies and finished figures. Out: a colour, a dash pattern and a marker a policy that
-are the same in every figure, an empty `Figure` in the house style, and bytes that depend on the data
-alone. The settings are in `rewritelab.mplstyle`; the colours are those of Okabe and Ito (2008), then of
-Tol's "muted" scheme (2021), both made for colour-blind readers.
+In: names of policies and finished figures. Out: a colour, a dash pattern and a marker a policy that are the
+same in every figure (the colour alone where a figure has it in several places), an empty `Figure` in the
+house style, and bytes that depend on the data alone. The settings are in `rewritelab.mplstyle`; the colours
+are those of Okabe and Ito (2008), then of Tol's "muted" scheme (2021), both made for colour-blind readers.
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
@@ -26,6 +26,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import text_to_path
 
+from experiments.files import write_atomically
 from simulator.errors import InputError, nearest_name
 
 ONE_COLUMN = 3.5
@@ -76,26 +77,53 @@ SPARE_STYLES = (
 )
 
 
+PLACE = ", "
+"""What stands between a policy and its place, where a figure has it in several."""
+
+
 def policy_styles(names: Iterable[str]) -> dict[str, PolicyStyle]:
     """Return the style of each policy, the known ones always the same.
 
-    A name outside `NAMED_STYLES` takes the spare style that its checksum points to, or the next free
+    A policy outside `NAMED_STYLES` takes the spare style that its checksum points to, or the next free
     one, so that a policy keeps its style whatever else is in the figure, unless two names collide.
-    Beyond eight unknown names spare styles repeat.
+    Beyond eight unknown policies spare styles repeat. Of names such as `naive, head 3,000` the words before
+    the first comma are the policy: all its places have its colour, the first its whole style, and the
+    others dashes and a marker of their own.
 
     Parameters
     ----------
     names : iterable of str
-        The policies of one figure.
+        The policies of one figure, or policies with their places.
 
     Examples
     --------
     >>> policy_styles(["guarded"])["guarded"] == policy_styles(["mine", "naive", "guarded"])["guarded"]
     True
+    >>> {style.colour for style in policy_styles(["naive, at 1", "naive, at 2"]).values()}
+    {'#d55e00'}
     """
-    styles = {name: NAMED_STYLES[name] for name in dict.fromkeys(names) if name in NAMED_STYLES}
+    first: dict[str, str] = {}
+    others = [
+        name for name in dict.fromkeys(names) if first.setdefault(name.partition(PLACE)[0], name) != name
+    ]
+    of_policies = _styles_of_policies(first)
+    styles = {name: of_policies[policy] for policy, name in first.items()}
+    looks = [*SPARE_STYLES, *NAMED_STYLES.values()]
+    taken = {(style.dashes, style.marker) for style in styles.values()}
+    for name in others:
+        policy, _, place = name.partition(PLACE)
+        start = zlib.crc32(place.encode()) % len(looks)
+        turned = [*looks[start:], *looks[:start]]
+        look = next((one for one in turned if (one.dashes, one.marker) not in taken), turned[0])
+        taken.add((look.dashes, look.marker))
+        styles[name] = look._replace(colour=of_policies[policy].colour)
+    return styles
+
+
+def _styles_of_policies(policies: Iterable[str]) -> dict[str, PolicyStyle]:
+    styles = {name: NAMED_STYLES[name] for name in policies if name in NAMED_STYLES}
     taken: set[int] = set()
-    for name in sorted(set(names) - set(NAMED_STYLES)):
+    for name in sorted(set(policies) - set(NAMED_STYLES)):
         slot = zlib.crc32(name.encode()) % len(SPARE_STYLES)
         while slot in taken and len(taken) < len(SPARE_STYLES):
             slot = (slot + 1) % len(SPARE_STYLES)
@@ -127,21 +155,51 @@ def styled(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
     def in_style(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
         with matplotlib.rc_context(_house_style()):
             figure = draw(*args, **kwargs)
-            for axes in figure.axes:
-                # Otherwise matplotlib counts ticks by the settings at the time of saving.
-                axes.tick_params(labelsize=matplotlib.rcParams["xtick.labelsize"])
-            for _ in range(LAYOUT_PASSES):
-                figure.draw_without_rendering()
-            figure.set_layout_engine("none")
+            settle(figure)
         return figure
 
     return in_style
 
 
+GROWTH, MOST_GROWTHS = 1.25, 8
+"""How much higher a figure is made at a time whose parts leave no room for the data, and how often."""
+
+
+def lay_out(figure: Figure) -> None:
+    """Place the parts of a figure, and make it higher where its words leave no room for the data."""
+    with warnings.catch_warnings():
+        for growth in range(MOST_GROWTHS + 1):
+            # The last time it is taken as it comes: words that are wider than the page are none the better.
+            action: Literal["error", "ignore"] = "error" if growth < MOST_GROWTHS else "ignore"
+            warnings.filterwarnings(action, message="constrained_layout not applied")
+            try:
+                figure.draw_without_rendering()
+            except UserWarning:
+                figure.set_figheight(GROWTH * figure.get_figheight())
+            else:
+                return
+
+
+def settle(figure: Figure) -> None:
+    """Give the parts of a figure their places for good; a figure that has been settled is left as it is."""
+    if not isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        return
+    for axes in figure.axes:
+        # Otherwise matplotlib counts ticks by the settings at the time of saving.
+        axes.tick_params(labelsize=matplotlib.rcParams["xtick.labelsize"])
+    for _ in range(LAYOUT_PASSES):
+        lay_out(figure)
+    figure.set_layout_engine("none")
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of `width` x `height` inches whose parts make room for one another."""
-    layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
-    return Figure(figsize=(width, height), layout=layout)
+    return Figure(figsize=(width, height), layout=house_layout())
+
+
+def house_layout() -> ConstrainedLayoutEngine:
+    """Return what places the parts of a figure."""
+    return ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
 
 
 def text_inches(text: str, size: float, *, weight: str = "normal") -> float:
@@ -237,24 +295,10 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     InputError
-        If the suffix is unknown, or the folder is missing or refuses the file.
+        If the suffix is unknown, or the folder refuses the file; it is made where it is missing.
     """
     target = Path(path)
-    content = figure_bytes(figure, figure_format(target))
-    # A leading dot, for readers of whole folders pass over hidden files.
-    staged = target.with_name(f".tmp-{os.getpid()}-{target.name}")
-    try:
-        staged.write_bytes(content)
-        staged.replace(target)
-    except OSError as error:
-        raise InputError(
-            f"cannot write the figure: {error.strerror}",
-            where=str(target),
-            expected="a folder that exists and can be written",
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):  # there never was one, for instance below a file
-            staged.unlink()
+    write_atomically(target, figure_bytes(figure, figure_format(target)))
     return target
 
 

@@ -13,9 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plots.marks import NOTE_SIZE, fitted, handle, legend_with_room, with_numbers
+from experiments.plots.marks import NOTE_SIZE, fitted, handle, legend_with_room, with_numbers, write_note
 from experiments.plots.style import INK, MUTED, TWO_COLUMNS, PolicyStyle, new_figure, policy_styles, styled
 from experiments.plots.tables import policies_of, require_columns, tick_words
+
+MARKERS_A_CURVE = 6
+"""About so many, which tell curves apart in grey."""
 
 RISK_ROW_INCHES, CURVES_INCHES = 0.15, 2.1
 COLUMNS = ("policy", "time", "survival", "low", "high", "at_risk", "censored")
@@ -38,7 +41,7 @@ def survival_curves(
     unit : str
         Of the times.
     event : str
-        What ends a run.
+        What ends a run, for the note beneath.
     width : float
         Inches.
 
@@ -68,8 +71,8 @@ def survival_curves(
     grid = figure.add_gridspec(2, 1, height_ratios=[CURVES_INCHES, beneath])
     axes = figure.add_subplot(grid[0])
     risk_axes = figure.add_subplot(grid[1], sharex=axes)
-    for name in names:
-        _draw_curve(axes, known[known["policy"].astype(str) == name], styles[name])
+    for place, name in enumerate(names):
+        _draw_curve(axes, known[known["policy"].astype(str) == name], styles[name], place)
     last = float(known["time"].max()) or 1.0
     axes.set_xlim(0, last)
     axes.set_ylim(-0.03, 1.05)
@@ -77,20 +80,32 @@ def survival_curves(
     axes.set_xticks([tick for tick in ticks if 0 <= tick <= last])
     axes.xaxis.set_major_formatter(tick_words)
     axes.set_xlabel(f"Time ({unit})")
-    axes.set_ylabel(f"Runs without {event} so far (share)")
+    axes.set_ylabel("Runs still going (share)")
     _write_risks(risk_axes, known, names, 0.28 * width)
-    handles = [handle(name, styles[name], dashes=styles[name].dashes, marker="") for name in names]
+    handles = [handle(name, styles[name], dashes=styles[name].dashes) for name in names]
     if (known["censored"] > 0).any():
-        handles.append(handle("censored", PolicyStyle(INK, "-", "|")))
+        handles.append(handle("still going when last seen (censored)", PolicyStyle(INK, "-", "|")))
     legend_with_room(figure, handles)
+    write_note(figure, f"What ends a run: {event}. Bands: 95%.")
     return figure
 
 
-def _draw_curve(axes: Axes, rows: pd.DataFrame, style: PolicyStyle) -> None:
+def _draw_curve(axes: Axes, rows: pd.DataFrame, style: PolicyStyle, place: int) -> None:
     start = pd.DataFrame({"time": [0.0], "survival": [1.0], "low": [1.0], "high": [1.0]})
     steps = pd.concat([start, rows[list(start.columns)].astype(float)])
     at = steps["time"].to_numpy()
-    axes.step(at, steps["survival"], where="post", color=style.colour, linestyle=style.dashes, zorder=3)
+    apart = max(1, len(at) // MARKERS_A_CURVE)
+    axes.step(
+        at,
+        steps["survival"],
+        where="post",
+        color=style.colour,
+        linestyle=style.dashes,
+        marker=style.marker,
+        markersize=3.2,
+        markevery=(place % apart, apart),
+        zorder=3,
+    )
     axes.fill_between(
         at, steps["low"], steps["high"], step="post", color=style.colour, alpha=0.15, linewidth=0
     )

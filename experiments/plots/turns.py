@@ -17,13 +17,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from experiments.plots.marks import LEGEND_NAME_INCHES, fitted, legend_with_room
 from experiments.plots.style import (
     INK,
+    LEGEND_SIZE,
     MUTED,
     PALE,
     TWO_COLUMNS,
     PolicyStyle,
-    legend_above,
     new_figure,
     policy_styles,
     styled,
@@ -31,8 +32,15 @@ from experiments.plots.style import (
 from experiments.plots.tables import DASH, number_words, policies_of, with_runs
 
 LOW_QUANTILE, HIGH_QUANTILE = 0.05, 0.95
+MEDIAN_WORDS = "median of runs"
+BAND_WORDS = f"{MEDIAN_WORDS}, and their {LOW_QUANTILE:.0%}{DASH}{HIGH_QUANTILE:.0%} band"
+MOST_BANDS = 6
+"""Policies above which none has its band: they would hide one another."""
 SHOWN_BELOW_PEAK = 20.0
-"""Points of occupancy that are shown, if no floor is given, under the lowest peak of a policy."""
+"""Points of occupancy that are shown at least, if no floor is given, under the lowest peak of a policy."""
+
+NEAR_ZERO = 25.0
+"""A floor under which the axis begins at 0."""
 
 MARKERS_A_LINE = 9
 FEW_CROSSES = 10
@@ -54,6 +62,7 @@ def occupancy_by_turn(
 ) -> Figure:
     """Draw the occupancy at the end of each turn: per policy the median and the 5-95% band of its runs.
 
+    Of more than `MOST_BANDS` policies the medians alone are drawn.
     A run that ends early has a cross at its end, and a lower panel shows the share of runs still
     going. Among several runs one that overflowed counts as at the limit from then on, so that the
     quantiles are those of all runs and not of the survivors; the line ends with the last run.
@@ -74,7 +83,8 @@ def occupancy_by_turn(
     horizon : int, optional
         The last turn that a run could reach; the largest turn of the table if not given.
     floor_pct : float, optional
-        Lower end of the axis, %; about 20 points under the lowest peak of a policy if not given.
+        Lower end of the axis, %. If not given it lies under all that a run reaches from the first turn on
+        at which its occupancy falls: what is cut is the way up to the first rewrite.
     width : float
         Inches.
 
@@ -102,16 +112,21 @@ def occupancy_by_turn(
     figure = new_figure(width, 3.5 if counted else 2.8)
     axes, count_axes = _panels(figure, counted)
     names = policies_of(runs)
+    banded = several and len(names) <= MOST_BANDS
     styles = policy_styles(names)
     handles: list[Artist] = []
     for position, name in enumerate(names):
         own_ends = ends[ends["policy"] == name]
-        _draw_policy(axes, runs[runs["policy"] == name], own_ends, styles[name], position, limit_pct)
+        _draw_policy(
+            axes, runs[runs["policy"] == name], own_ends, styles[name], position, limit_pct, banded=banded
+        )
         if count_axes is not None:
             _draw_share(count_axes, own_ends, last_turn, styles[name])
         if name:
             handles.append(_handle(name, own_ends, styles[name]))
 
+    if several:
+        handles.append(_middle_handle(banded))
     if documented is not None:
         low, high = documented
         axes.axhspan(low, high, facecolor=PALE, edgecolor="none", zorder=0.5)
@@ -128,8 +143,15 @@ def occupancy_by_turn(
     (axes if count_axes is None else count_axes).set_xlabel("Turn")
     axes.set_ylabel(f"Occupancy (% of {window:,} tokens)")
     if handles:
-        legend_above(figure, handles)
+        legend_with_room(figure, handles)
     return figure
+
+
+def _middle_handle(banded: bool) -> Artist:
+    """Return the entry of the legend for the lines, and for their bands where there are any."""
+    if banded:
+        return Patch(facecolor=MUTED, alpha=0.3, linewidth=0, label=BAND_WORDS)
+    return Line2D([], [], color=MUTED, label=MEDIAN_WORDS)
 
 
 def _ends(runs: pd.DataFrame, last_turn: int) -> pd.DataFrame:
@@ -176,7 +198,14 @@ def _panels(figure: Figure, counted: bool) -> tuple[Axes, Axes | None]:
 
 
 def _draw_policy(
-    axes: Axes, runs: pd.DataFrame, ends: pd.DataFrame, style: PolicyStyle, position: int, limit_pct: float
+    axes: Axes,
+    runs: pd.DataFrame,
+    ends: pd.DataFrame,
+    style: PolicyStyle,
+    position: int,
+    limit_pct: float,
+    *,
+    banded: bool,
 ) -> None:
     turn, levels = _quantiles(runs, ends, limit_pct)
     step = max(1, len(turn) // MARKERS_A_LINE)
@@ -190,7 +219,7 @@ def _draw_policy(
         markevery=(position * step // 3 % step, step),
         zorder=3,
     )
-    if len(ends) > 1:
+    if banded and len(ends) > 1:
         axes.fill_between(
             turn, levels[:, 0], levels[:, 2], color=style.colour, alpha=0.18, linewidth=0, zorder=1.5
         )
@@ -217,9 +246,9 @@ def _draw_share(axes: Axes, ends: pd.DataFrame, last_turn: int, style: PolicySty
 
 
 def _handle(name: str, ends: pd.DataFrame, style: PolicyStyle) -> Line2D:
-    label = name
+    label = fitted(name, LEGEND_NAME_INCHES, LEGEND_SIZE, lines=1)
     if len(ends) == 1 and bool(ends["early"].iloc[0]):
-        label = f"{name} (ends at turn {int(ends['turn'].iloc[0])})"
+        label += f" (ends at turn {int(ends['turn'].iloc[0])})"
     return Line2D(
         [],
         [],
@@ -238,6 +267,15 @@ def _end_label(ends: pd.DataFrame) -> str:
     return "run ends early"
 
 
+def _lowest_once_fallen(runs: pd.DataFrame) -> float:
+    """Return the lowest occupancy of runs from the first turn on at which each falls; infinite without."""
+    ordered = runs.sort_values(["policy", "replication", "turn"], kind="stable")
+    occupancy = ordered["occupancy_pct"].astype(float)
+    of_run = [ordered["policy"], ordered["replication"]]
+    falls = occupancy.groupby(of_run).diff() < 0
+    return float(occupancy[falls.groupby(of_run).cummax()].min()) if falls.any() else math.inf
+
+
 def _limits(
     axes: Axes,
     runs: pd.DataFrame,
@@ -248,8 +286,9 @@ def _limits(
     lowest, highest = float(runs["occupancy_pct"].min()), float(runs["occupancy_pct"].max())
     if floor_pct is None:
         peak = min(limit_pct, float(runs.groupby("policy")["occupancy_pct"].max().min()))
-        shown = max(lowest - 1.0, peak - SHOWN_BELOW_PEAK)
+        shown = max(lowest - 1.0, min(peak - SHOWN_BELOW_PEAK, _lowest_once_fallen(runs) - 1.0))
         floor_pct = 5.0 * math.floor(min(shown, documented[0] if documented else shown) / 5.0)
+        floor_pct = floor_pct if floor_pct >= NEAR_ZERO else 0.0
     top = max(limit_pct, highest)
     room = 0.08 * (top - floor_pct)  # for the words over the line of the limit
     axes.set_ylim(floor_pct, top + room)

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from experiments.explain import told_lines
+from experiments.job import time_limit_of
+from experiments.plan import Plan
 from experiments.report.hearing import Heard, listened_to
 from simulator import Policy, Run, Setting, Verdict, simulate
 from simulator.ledger import COMMITTED, RewriteEntry
@@ -36,7 +38,9 @@ FIGURE_DIGITS = 6
 """Significant digits of what is no whole number."""
 
 
-def view_run(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) -> Frames:
+def view_run(
+    setting: Setting, policy: Policy, seed: int | Sequence[int] = 0, *, time_limit: float | None = None
+) -> Frames:
     """Run once and return what the viewer shows.
 
     Parameters
@@ -46,6 +50,8 @@ def view_run(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         Begun anew, as in `simulate`.
     seed : int or sequence of int
         Root seed, or (root seed, replication).
+    time_limit : float or None
+        As in `simulate`.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def view_run(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
     """
     heard: Heard = []
     recorder = _FrameRecorder(heard)
-    run = simulate(setting, listened_to(policy, heard), seed, watch=recorder)
+    run = simulate(setting, listened_to(policy, heard), seed, watch=recorder, time_limit=time_limit)
     return {
         "scenario": setting.name,
         "policy": policy.name,
@@ -91,6 +97,13 @@ def view_run(setting: Setting, policy: Policy, seed: int | Sequence[int] = 0) ->
         "turns": _with_rows(recorder.turns, run),
         "rewrites": recorder.rewrites,
     }
+
+
+def frames_of(plan: Plan, run: int) -> Frames:
+    """Make one run of a sweep again, as `view_run` does. Raises RunFailed."""
+    at = plan.coordinates(run)
+    limit = time_limit_of(plan.experiment)
+    return view_run(plan.setting(at), plan.policy(at), plan.seed(at), time_limit=limit)
 
 
 class _FrameRecorder:

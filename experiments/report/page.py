@@ -24,6 +24,9 @@ SCRIPTS = ("draw.js", "tell.js", "viewer.js")
 LONGEST_OPEN = 60
 """Rows of a table that is not folded."""
 
+LONGEST_WORDS = 40
+"""Characters of a cell that is no prose."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -66,6 +69,10 @@ class TablePart:
         cells = [row[place] for row in self.rows if row[place]]
         return bool(cells) and all(cell.lstrip("+-\N{MINUS SIGN}.$")[:1].isdigit() for cell in cells)
 
+    def is_prose(self, place: int) -> bool:
+        """Whether a column holds sentences, which take more room than their longest word."""
+        return any(len(row[place]) > LONGEST_WORDS for row in self.rows)
+
 
 @dataclass(frozen=True, slots=True)
 class FigurePart:
@@ -101,6 +108,7 @@ class ReportPage:
     source : where the question comes from.
     shows : what the figures show, the law behind them.
     answers : the answer in short, a sentence each.
+    gaps : who has no value, or fewer than the others, and why, a sentence each.
     design : name and text: factors, levels, replications, policies, seed.
     tables, figures : the results.
     failures : runs that could not be finished, or None where all were.
@@ -108,7 +116,7 @@ class ReportPage:
     commands : how to make it again, a line each.
     file : the text of the file that they read, or empty.
     glossary : term and meaning; the columns of all tables are added to it.
-    runs : what the viewer steps through.
+    runs : what the viewer steps through; `unseen` says why there is nothing to step through, if so.
     """
 
     title: str
@@ -116,6 +124,7 @@ class ReportPage:
     source: str = ""
     shows: str = ""
     answers: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
     design: tuple[tuple[str, str], ...] = ()
     tables: tuple[TablePart, ...] = ()
     figures: tuple[FigurePart, ...] = ()
@@ -125,6 +134,7 @@ class ReportPage:
     file: str = ""
     glossary: tuple[tuple[str, str], ...] = ()
     runs: tuple[ViewedRun, ...] = ()
+    unseen: str = ""
 
 
 def render(page: ReportPage) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.statistics.intervals import CONFIDENCE, Interval, student_quantile
+from experiments.statistics.pairs import share_contrast
 from experiments.statistics.samples import require_rivals, sample, sample_table
 
 
@@ -70,8 +71,12 @@ def compare_with_best(
     *,
     indifference: float = 0.0,
     larger_is_better: bool = True,
+    of_shares: bool = False,
 ) -> BestVerdict:
     """Compare each column with the best of the others, with the stated confidence in all of it.
+
+    Two columns whose difference is alike in all replications have no spread to judge it by: it then counts
+    where the sign test of so many would tell it, and not before.
 
     Parameters
     ----------
@@ -83,6 +88,8 @@ def compare_with_best(
         A lead that does not matter, at least 0, in the unit of the responses.
     larger_is_better : bool
         Whether large responses are good.
+    of_shares : bool
+        Whether the responses are 0 or 1; leads are then differences of shares, as `share_contrast` has them.
 
     Raises
     ------
@@ -92,21 +99,23 @@ def compare_with_best(
 
     Examples
     --------
-    >>> compare_with_best({"a": [5.0, 6.0, 9.0], "b": [4.0, 5.0, 8.0]}).statement
+    >>> compare_with_best({"a": [5.0, 6.1, 9.0, 7.0], "b": [4.0, 5.0, 8.0, 6.0]}).statement
     'a is the best, with 95% confidence'
     """
     if not indifference >= 0:
         raise ValueError(f"an indifference is at least 0, got {indifference!r}")
     table = sample_table(columns)
     names = list(columns)
-    leads, widths = _leads(table, confidence, larger_is_better=larger_is_better)
-    may_be_best = np.all(leads + widths >= 0, axis=1)
+    contrasts = _contrasts(table if larger_is_better else -table)
+    leads = contrasts.mean(axis=0)
+    lows, highs = _bounds(contrasts, confidence, of_shares=of_shares)
+    may_be_best = np.all(highs >= 0, axis=1)
     intervals = {}
     for place, name in enumerate(names):
         others = np.arange(len(names)) != place
         lead = float(leads[place, others].min())
-        high = max(0.0, float((leads + widths)[place, others].min()))
-        low = float((leads - widths)[place, may_be_best].min(initial=0.0))
+        high = max(0.0, float(highs[place, others].min()))
+        low = float(lows[place, may_be_best].min(initial=0.0))
         intervals[name] = Interval(lead, low, high, len(table), confidence)
     leader = names[int(leads.min(axis=1).argmax())]
     subset = tuple(names[place] for place in np.flatnonzero(may_be_best))
@@ -142,6 +151,7 @@ def kim_nelson(
     """Say who is still in the fully sequential race of Kim and Nelson, given the replications so far.
 
     The last one in is the best with the stated confidence if the best leads by at least the indifference.
+    Where two differ by the same in all of the first stage, none of them falls out before the sign test tells.
     The race is run again from its first stage at each call, so the answer depends on the data alone.
 
     Parameters
@@ -179,12 +189,17 @@ def kim_nelson(
     start = _contrasts(np.column_stack([seen[:first] for seen in samples]))
     reach = 2 * eta * (first - 1) * start.var(axis=0, ddof=1) / indifference**2
     last = max(first, math.floor(reach.max()) + 1)
+    alike = (reach == 0) & ~np.eye(len(names), dtype=bool)
+    signs = _signs_needed((1 - confidence) / (len(names) - 1)) if alike.any() else 0
+    last = max(last, signs)
     sums = [np.cumsum(seen) for seen in samples]
     inside = np.arange(len(names))
     stage = first
     while True:
         means = np.array([sums[place][stage - 1] for place in inside]) / stage
         slack = np.maximum(0.0, indifference / (2 * stage) * (reach[np.ix_(inside, inside)] - stage))
+        if stage < signs:
+            slack[alike[np.ix_(inside, inside)]] = math.inf
         keeps = (means[:, None] >= means - slack).all(axis=1)
         inside = inside[keeps] if stage < last else inside[[means.argmax()]]
         if len(inside) == 1 or min(samples[place].size for place in inside) == stage:
@@ -208,18 +223,32 @@ def _require_confidence(confidence: float, rivals: int) -> None:
         raise ValueError(f"confidence in the best of {rivals} lies in (1 / {rivals}, 1), got {confidence!r}")
 
 
-def _leads(
-    table: NDArray[np.float64], confidence: float, *, larger_is_better: bool
+def _bounds(
+    contrasts: NDArray[np.float64], confidence: float, *, of_shares: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean lead of each column over each other, and how far it may be from the true one."""
-    n, rivals = table.shape
+    """Return the least and the largest true lead of each column over each other, one-sided, by Bonferroni."""
+    n, rivals, _ = contrasts.shape
     _require_confidence(confidence, rivals)
-    contrasts = _contrasts(table if larger_is_better else -table)
+    wrong = (1 - confidence) / (rivals - 1)
     leads = contrasts.mean(axis=0)
-    if n == 1:
-        return leads, np.where(np.eye(rivals, dtype=bool), 0.0, math.inf)
-    scale = student_quantile(1 - (1 - confidence) / (rivals - 1), n - 1) / math.sqrt(n)
-    return leads, scale * contrasts.std(axis=0, ddof=1)
+    if of_shares:
+        found = [share_contrast(column, 1 - 2 * wrong) for column in contrasts.reshape(n, -1).T]
+        lows, highs = np.array([(one.low, one.high) for one in found]).T.reshape(2, rivals, rivals)
+        np.fill_diagonal(lows, 0.0)
+        np.fill_diagonal(highs, 0.0)
+        return lows, highs
+    widths = np.zeros_like(leads)
+    if n > 1:
+        scale = student_quantile(1 - wrong, n - 1) / math.sqrt(n)
+        widths = scale * contrasts.std(axis=0, ddof=1)
+    if n < _signs_needed(wrong):
+        widths[(np.ptp(contrasts, axis=0) == 0) & (leads != 0)] = math.inf
+    return leads - widths, leads + widths
+
+
+def _signs_needed(wrong: float) -> int:
+    """Return how many differences of one sign are told from chance, where it may err so often."""
+    return math.ceil(-math.log2(wrong))
 
 
 def _contrasts(table: NDArray[np.float64]) -> NDArray[np.float64]:

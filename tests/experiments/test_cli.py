@@ -99,7 +99,7 @@ def test_without_a_command_the_help_is_shown_as_a_fault(command: Command) -> Non
 
 
 def test_reproduce(command: Command, tmp_path: Path) -> None:
-    said = command("reproduce", "size-cap-is-not-enough", "--output", tmp_path / "out", "--workers", "1")
+    said = command("reproduce", "size-cap-is-not-enough", "--output", tmp_path / "out", "--workers", "0")
     assert said.code == 0
     assert "5 of 5 expectations hold" in said.out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
@@ -109,7 +109,7 @@ def test_reproduce(command: Command, tmp_path: Path) -> None:
 
 
 def test_reproduce_json(command: Command, tmp_path: Path) -> None:
-    said = command("reproduce", EXACT, "--output", tmp_path, "--workers", "1", "--json")
+    said = command("reproduce", EXACT, "--output", tmp_path, "--workers", "0", "--json")
     findings = objects(said.out)
     assert said.code == 0
     assert all(set(finding) >= FINDING_KEYS for finding in findings)
@@ -120,7 +120,7 @@ def test_reproduce_json(command: Command, tmp_path: Path) -> None:
 
 def test_reproduce_tells_a_miss(command: Command, small_scenario: Path, tmp_path: Path) -> None:
     small_scenario.write_text(small_scenario.read_text().replace("at_least = 1\n", "at_least = 1e6\n"))
-    words = ("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "1")
+    words = ("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "0")
     said = command(*words)
     assert said.code == 1
     assert "MISS" in said.out
@@ -144,19 +144,19 @@ def test_reproduce_counts_figures_that_are_missed_as_their_scenario_says(
         f'at_least = {at_least}\nmust_fail = true\nkind = "{kind}"',
     )
     small_scenario.write_text(small_scenario.read_text().replace(before, after))
-    said = command("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "1")
+    said = command("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "0")
     assert says in said.out
 
 
 def test_reproduce_box(command: Command, small_scenario: Path, tmp_path: Path) -> None:
     text = small_scenario.read_text()
     small_scenario.write_text('box = ["laws.rationale.base"]\n' + text)
-    said = command("reproduce", small_scenario, "--box", "2", "--workers", "1", "--json")
+    said = command("reproduce", small_scenario, "--box", "2", "--workers", "0", "--json")
     assert said.code == 0
     shares = [finding["holds_in_box"] for finding in objects(said.out)]
     assert len(shares) == 3
     assert all(0 <= share <= 1 for share in shares)
-    assert "holds in" in command("reproduce", small_scenario, "--box", "1", "--workers", "1").out
+    assert "holds in" in command("reproduce", small_scenario, "--box", "1", "--workers", "0").out
     assert not (tmp_path / "results").exists()
 
 
@@ -238,7 +238,7 @@ def test_explain(command: Command) -> None:
 
 def test_sweep_and_plot(command: Command, small_experiment: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    said = command("sweep", small_experiment, "--output", folder, "--workers", "1", "--json")
+    said = command("sweep", small_experiment, "--output", folder, "--workers", "0", "--json")
     rows = objects(said.out)
     assert said.code == 0
     assert len(rows) == 4 * 3
@@ -259,7 +259,7 @@ def test_sweep_prints_its_effects(command: Command, small_experiment: Path, tmp_
     text = small_experiment.read_text()
     small_experiment.write_text(text.replace('"phase"', '"effects"\nresponse = "overflowed"'))
     folder = tmp_path / "out"
-    said = command("sweep", small_experiment, "--output", folder, "--workers", "1")
+    said = command("sweep", small_experiment, "--output", folder, "--workers", "0")
     assert said.code == 0
     assert "rationale x horizon" in said.out
     rows = objects(command("sweep", small_experiment, "--output", folder, "--json").out)
@@ -323,7 +323,7 @@ def test_a_process_of_its_own(spawn: Command) -> None:
 
 
 def test_progress_goes_to_stderr(spawn: Command, small_scenario: Path) -> None:
-    asked = ("reproduce", small_scenario, "--output", "out", "--workers", "1", "--json")
+    asked = ("reproduce", small_scenario, "--output", "out", "--workers", "0", "--json")
     quiet, told = spawn(*asked), spawn(*asked, "--progress", "plain")
     assert len(objects(quiet.out)) == len(objects(told.out)) == 2
     assert quiet.err == ""
@@ -424,7 +424,7 @@ def test_heavy_modules_are_left_alone(tmp_path: Path, way: Way) -> None:
         (f"run {EXACT} --polcy naive", ("--polcy", "--policy")),
         (f"run {EXACT} --policy naive --seed -1", ("--seed", "greater than or equal to 0")),
         (f"run {EXACT} --policy naive --seed seven", ("--seed",)),
-        (f"reproduce {EXACT} --workers 0", ("--workers",)),
+        (f"reproduce {EXACT} --workers -1", ("--workers",)),
         ("run rewrite-budget-exac --policy naive", ("unknown scenario", f"did you mean '{EXACT}'?")),
         (f"run {EXACT} --policy gaurded", ("unknown policy 'gaurded'", "did you mean 'guarded'?")),
         ("sweep spiral-bounary", ("an experiment of `rewritelab list`", "did you mean 'spiral-boundary'?")),
@@ -609,7 +609,7 @@ def test_a_folder_of_others_is_left_alone(command: Command, tmp_path: Path, smal
 
 def test_a_sweep_of_another_plan(command: Command, tmp_path: Path, small_experiment: Path) -> None:
     folder = tmp_path / "out"
-    assert command("sweep", small_experiment, "--output", folder, "--workers", "1").code == 0
+    assert command("sweep", small_experiment, "--output", folder, "--workers", "0").code == 0
     small_experiment.write_text(small_experiment.read_text().replace("[40, 110]", "[40, 111]"))
     assert_refused(
         command("sweep", small_experiment, "--output", folder),
@@ -619,7 +619,7 @@ def test_a_sweep_of_another_plan(command: Command, tmp_path: Path, small_experim
     )
     for kind, told in (("response", "shows 1 factor, not 2"), ("het", "did you mean 'heat'?")):
         assert_refused(command("plot", folder, kind), told)
-    said = command("sweep", small_experiment, "--output", folder, "--workers", "1", "--fresh")
+    said = command("sweep", small_experiment, "--output", folder, "--workers", "0", "--fresh")
     assert said.code == 0
 
 
@@ -677,7 +677,7 @@ def test_a_sweep_with_failed_runs(command: Command, zoo: str, small_experiment: 
     small_experiment.write_text(
         text.replace('policies = ["', f'policies = ["{zoo}:RaisesInCheck", "').replace("= 15", "= 2")
     )
-    words = ("sweep", small_experiment, "--output", tmp_path / "out", "--workers", "1")
+    words = ("sweep", small_experiment, "--output", tmp_path / "out", "--workers", "0")
     said = command(*words)
     assert said.code == 1
     assert "8 runs failed" in said.err
@@ -697,7 +697,7 @@ def test_reproduce_with_a_policy_that_fails(
 ) -> None:
     text = small_scenario.read_text()
     small_scenario.write_text(text.replace('policy = "guarded"', f'policy = "{zoo}:RaisesInCheck"'))
-    said = command("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "1", "--json")
+    said = command("reproduce", small_scenario, "--output", tmp_path / "out", "--workers", "0", "--json")
     held, missed = objects(said.out)
     assert said.code == 1
     assert (held["passed"], missed["passed"], missed["simulated"]) == (True, False, None)
@@ -810,8 +810,8 @@ def test_names_never_reach_the_terminal_raw(command: Command, small_scenario: Pa
         ("run", evil, "--policy", policy, "--json"),
         ("explain", evil, "--policy", policy),
         ("explain", evil, "--policy", policy, "--json"),
-        ("reproduce", evil, "--output", tmp_path / HOSTILE, "--workers", "1"),
-        ("reproduce", evil, "--output", tmp_path / HOSTILE, "--workers", "1", "--json"),
+        ("reproduce", evil, "--output", tmp_path / HOSTILE, "--workers", "0"),
+        ("reproduce", evil, "--output", tmp_path / HOSTILE, "--workers", "0", "--json"),
         ("show", evil, "--resolved"),
         ("check-policy", policy),
         ("replay", log, "--policy", policy),
@@ -887,7 +887,7 @@ def test_interrupted_sweep_resumes_to_the_same_bytes(
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_interrupted_reproduce_leaves_nothing(
     begin: Callable[..., subprocess.Popen[str]], tmp_path: Path, workers: str
 ) -> None:

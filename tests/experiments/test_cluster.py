@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 
 from experiments import clusters as cluster_module
+from experiments import runner
 from experiments.clusters import cluster, versions
 from experiments.experiment import load_experiment
 from experiments.job import TIMES, SweepJob
 from experiments.plan import Plan
+from experiments.reading import read_runs
 from experiments.sweeping import sweep
+from experiments.workers import CannotEnd
 from simulator.errors import InputError, RunFailed
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
@@ -75,7 +78,7 @@ def with_failures(small_experiment: Path, zoo: str) -> Path:
 @pytest.fixture
 def here(with_failures: Path, tmp_path: Path) -> dict[str, bytes]:
     """The tables of a sweep in this process."""
-    assert sweep(load_experiment(str(with_failures)), tmp_path / "here", workers=1, show="none") == 20
+    assert sweep(load_experiment(str(with_failures)), tmp_path / "here", workers=0, show="none") == 20
     return tables_in(tmp_path / "here")
 
 
@@ -111,6 +114,109 @@ def test_the_command_line_sweeps_on_a_cluster(
     assert "20 runs failed" in said.err  # type: ignore[attr-defined]
     assert "Traceback" not in said.err  # type: ignore[attr-defined]
     assert tables_in(tmp_path / "there") == here
+
+
+HOLDS = """
+import time
+from simulator import Policy, RewritePlan
+
+
+class Holds(Policy):
+    name = "holds"
+    seconds = 3_600
+
+    def check(self, gauge):
+        ends = time.monotonic() + self.seconds
+        while time.monotonic() < ends:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                pass
+        return False
+
+    def propose(self, view):
+        return RewritePlan()
+
+
+class HoldsAWhile(Holds):
+    seconds = 6
+
+
+class Ends(Holds):
+    def check(self, gauge):
+        import os
+
+        os._exit(3)
+"""
+
+
+@pytest.fixture
+def nannies(hostile: Callable[[str], Path]) -> Iterator[str]:
+    """A scheduler whose workers know the hostile policies, also when they are started anew."""
+    with distributed.LocalCluster(
+        n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as local:
+        yield local.scheduler_address
+
+
+@pytest.fixture
+def hostile(small_experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Two runs of a policy that goes by its path, and two of a sound one, with a second for each."""
+    (tmp_path / "holds.py").write_text(HOLDS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(runner, "STALL_SECONDS", 2.0)  # the watchdog looks once a second
+    monkeypatch.setattr(runner, "STARTING_SECONDS", 2.0)
+
+    def written(kind: str) -> Path:
+        text = small_experiment.read_text().replace('kind = "phase"', 'kind = "table"')
+        text = text.replace("replications = 15", "replications = 2\ntime_limit_seconds = 1")
+        text = text.replace("[40, 110]", "[3]").replace("[100, 600]", "[100]")
+        policies = f'["holds:{kind}", "never-rewrite"]'
+        small_experiment.write_text(text.replace('["naive-never-summarised"]', policies))
+        return small_experiment
+
+    return written
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Holds", "Ends"])
+def test_a_run_that_holds_or_ends_its_worker_is_a_row_as_here(
+    nannies: str, hostile: Callable[[str], Path], tmp_path: Path, kind: str
+) -> None:
+    """The nanny of that worker starts it anew, and the cluster goes on."""
+    experiment = load_experiment(str(hostile(kind)))
+    with cluster(nannies) as engine:
+        failed = sweep(
+            experiment,
+            tmp_path / "there",
+            workers=engine.width,
+            open_executor=engine.open_executor,
+            show="none",
+        )
+    assert failed == 2
+    assert sweep(experiment, tmp_path / "here", workers=2, show="none") == 2
+    assert tables_in(tmp_path / "there") == tables_in(tmp_path / "here")
+    with cluster(nannies) as engine:
+        assert engine.open_executor().submit(abs, -1).result(timeout=60) == 1
+
+
+@pytest.mark.crash
+def test_where_no_nanny_can_end_it_a_sweep_ends_in_one_line(
+    threaded: str, hostile: Callable[[str], Path], tmp_path: Path
+) -> None:
+    experiment = load_experiment(str(hostile("HoldsAWhile")))
+    with cluster(threaded) as engine, pytest.raises(CannotEnd, match="has no way to end its worker"):
+        sweep(
+            experiment,
+            tmp_path / "there",
+            workers=engine.width,
+            open_executor=engine.open_executor,
+            show="none",
+        )
+    kept = read_runs(tmp_path / "there")
+    assert set(kept.loc[kept["policy"] == "holds:HoldsAWhile", "outcome"]) == {"failed"}
 
 
 @pytest.mark.unit
@@ -236,5 +342,5 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.unit
 def test_versions_name_what_numbers_follow_from() -> None:
     found = versions()
-    assert set(found) == {"python", "rewritelab", "simpy", "numpy", "scipy"}
+    assert set(found) == {"python", "rewritelab", "source", "simpy", "numpy", "scipy"}
     assert found["python"] == ".".join(map(str, sys.version_info[:3]))

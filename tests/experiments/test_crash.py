@@ -17,7 +17,8 @@ import pytest
 from experiments.experiment import load_experiment
 from experiments.job import TIMES
 from experiments.journal import journals_in
-from experiments.store import FAILURES, RUNS, read_manifest, read_runs, read_table
+from experiments.manifest import FAILURES, RUNS, read_manifest
+from experiments.reading import read_runs, read_table
 from experiments.sweeping import sweep
 
 EXPERIMENT = """\
@@ -54,7 +55,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory, zoo: str) -> Path:
 def undisturbed(experiment: Path) -> dict[str, bytes]:
     """The tables of a sweep in this process."""
     folder = experiment.parent / "undisturbed"
-    assert sweep(load_experiment(str(experiment)), folder, workers=1, show="none") == FAILED_COUNT
+    assert sweep(load_experiment(str(experiment)), folder, workers=0, show="none") == FAILED_COUNT
     assert len(read_runs(folder)) == RUN_COUNT
     return tables_in(folder)
 
@@ -204,11 +205,11 @@ def test_a_disk_that_fills_up_at_the_very_end_leaves_every_run(
     with monkeypatch.context() as full:
         full.setattr(parquet, "flush", refuse)
         with pytest.raises(DiskFault, match="No space left on device"):
-            sweep(loaded, folder, workers=1, show="none")
+            sweep(loaded, folder, workers=0, show="none")
     assert not list(folder.glob("*.parquet"))
     assert not list(folder.glob(".tmp-*"))
     assert len(read_table(folder, FAILURES)) == FAILED_COUNT
     began = time.perf_counter()
-    assert sweep(loaded, folder, workers=1, show="none") == FAILED_COUNT
+    assert sweep(loaded, folder, workers=0, show="none") == FAILED_COUNT
     assert time.perf_counter() - began < sum(read_table(folder, TIMES)["seconds"])  # nothing is run again
     assert tables_in(folder) == undisturbed

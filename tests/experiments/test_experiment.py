@@ -65,7 +65,9 @@ def test_levels_move_several_paths_of_scenario_and_policy(small_experiment: Path
         {"laws.rationale.base": 10},
         {"laws.rationale.base": 900},
     ]
-    assert [point.of_policy for point in points] == [{"trigger.fraction": 0.8}, {"trigger.fraction": 0.7}]
+    (name,) = load_experiment(str(small_experiment)).policies
+    own = [point.of_policies[name] for point in points]
+    assert own == [{"trigger.fraction": 0.8}, {"trigger.fraction": 0.7}]
 
 
 @pytest.mark.unit
@@ -123,7 +125,7 @@ def test_every_point_is_built_before_the_first_run(
 ) -> None:
     broken = edited(small_experiment, before, after)
     with pytest.raises(InputError, match=told):
-        sweep(broken, tmp_path / "out", workers=1, show="none")
+        sweep(broken, tmp_path / "out", workers=0, show="none")
     assert not (tmp_path / "out").exists()
 
 
@@ -169,11 +171,11 @@ def test_words_are_set_over_the_file_and_over_every_run(small_experiment: Path, 
     assert loaded.file.replications == 2
     for point in loaded.points():
         assert point.of_scenario["window.head"] == 1_500
-        assert point.of_policy == {"trigger.fraction": 0.75}
+        assert point.of_policies == {loaded.policies[0]: {"trigger.fraction": 0.75}}
     plan = Plan(loaded)
     assert plan.setting(Coordinates(0, 0, 0, 0)).head == 1_500
     assert plan.setting(Coordinates(0, 1, 0, 0)).horizon == 110  # a factor moves what stands there
-    assert sweep(loaded, tmp_path / "out", workers=1, show="none") == 0
+    assert sweep(loaded, tmp_path / "out", workers=0, show="none") == 0
     assert experiment_of(tmp_path / "out").file == loaded.file
 
 
@@ -186,7 +188,8 @@ def test_words_are_set_over_the_file_and_over_every_run(small_experiment: Path, 
         ("experiment.replications.first=1", "the path replications.first"),
         ("experiment.plot.kind=true", "plot.kind"),
         ("experiment.=2", "'' is not a path"),
-        ("run.horizon=[1]", "set.run.horizon"),
+        ("run.seconds={x=1}", "'run.seconds' is a table; a path is one key in quotes, as 'run.seconds.x'"),
+        ("run.seconds=nan", "set.run.seconds: nan is no value; expected a finite number"),
     ],
 )
 def test_words_that_set_nothing_right(small_experiment: Path, word: str, told: str) -> None:

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from experiments.experiment import Experiment, load_experiment
 from experiments.factors import Factor
+from experiments.identity import identity_of
+from experiments.plan import Coordinates, Plan
 from simulator import InputError
 
 Write = Callable[..., Experiment]
@@ -35,7 +37,7 @@ WHOLE = 'name = "horizon"\npath = "run.horizon"\nlow = 11\nhigh = 14\nwhole = tr
 LEVELS = '{ label = "a", set = {} }, { label = "b", set = { "laws.summary.ratio" = 0.5 } }'
 WORDS = f'name = "ratio"\nlevels = [{LEVELS}]'
 RANGES = (LINEAR, LOG, WHOLE, WORDS)
-SWITCHES = tuple(f'name = "{name}"\npath = "a.{name}"\nvalues = [10, 20]' for name in "abcd")
+SWITCHES = tuple(f'name = "{name}"\npath = "laws.{name}"\nvalues = [10, 20]' for name in "abcd")
 
 
 def text_of(design: str, *factors: str) -> str:
@@ -68,7 +70,49 @@ def test_one_value_moves_several_paths(designed: Write) -> None:
     second = list(designed('kind = "grid"', both).points())[1]
     assert second.labels == {"both": 0.75}
     assert second.of_scenario == {"window.head": 0.75}
-    assert second.of_policy == {"trigger.fraction": 0.75}
+    assert second.of_policies == {"naive": {"trigger.fraction": 0.75}}
+
+
+@pytest.mark.unit
+def test_a_path_may_be_that_of_one_policy_of_several(tmp_path: Path) -> None:
+    path = tmp_path / "named.toml"
+    factor = '\n[[factor]]\nname = "at"\npath = "guarded.trigger.fraction"\nvalues = [0.8, 0.9]\n'
+    both = HEAD.replace('["naive"]', '["naive", "guarded", "guarded-without-gate"]')
+    path.write_text(both + '[set]\n"naive.trigger.fraction" = 0.7\n"policy.deliberation.cap" = 90\n' + factor)
+    experiment = load_experiment(str(path))
+    (first, second), plan = experiment.points(), Plan(experiment)
+    assert first.of_scenario == second.of_scenario == {}
+    assert second.of_policies == {
+        "naive": {"trigger.fraction": 0.7, "deliberation.cap": 90},
+        "guarded": {"trigger.fraction": 0.9, "deliberation.cap": 90},
+        "guarded-without-gate": {"deliberation.cap": 90},
+    }
+    made = [plan.policy(Coordinates(0, 1, place, 0)) for place in range(3)]
+    assert [one.parts.trigger.fraction for one in made] == [0.7, 0.9, 0.91]  # type: ignore[attr-defined]
+    assert identity_of(experiment)["policies"].keys() == {"naive", "guarded", "guarded-without-gate"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.unit
+def test_a_path_may_lead_into_a_list_and_a_value_may_be_one(tmp_path: Path) -> None:
+    path = tmp_path / "lists.toml"
+    premise = (
+        '\n[[factor]]\nname = "change"\npath = "premise.schema version.mean_interval"\nvalues = [20, 40]\n'
+    )
+    kinds = '\n[[factor]]\nname = "kinds"\npath = "policy.selector.kinds"\n'
+    kinds += 'values = [["tool_result"], ["tool_result", "assistant"]]\n'
+    path.write_text(HEAD.replace("constant-arrivals", "instruction-decay") + premise + kinds)
+    experiment = load_experiment(str(path))
+    assert [tuple(point.labels.values()) for point in experiment.points()] == [
+        (20, "tool_result"),
+        (20, "tool_result, assistant"),
+        (40, "tool_result"),
+        (40, "tool_result, assistant"),
+    ]
+    plan = Plan(experiment)
+    slow, fast = (plan.setting(Coordinates(0, point, 0, 0)).world.premises[0] for point in (3, 0))
+    assert (fast.mean_interval, slow.mean_interval) == (20, 40)
+    kept = plan.policy(Coordinates(0, 3, 0, 0)).parts.selector.kinds  # type: ignore[attr-defined]
+    assert {kind.value for kind in kept} == {"tool_result", "assistant"}
 
 
 @pytest.mark.unit
@@ -79,7 +123,7 @@ def test_what_a_file_sets_stands_in_every_point_and_no_factor_moves_it(tmp_path:
     path.write_text(HEAD + sets + factor)
     (point,) = load_experiment(str(path)).points()
     assert point.of_scenario == {"run.horizon": 5, "window.head": 2_000}
-    assert point.of_policy == {"trigger.fraction": 0.9}
+    assert point.of_policies == {"naive": {"trigger.fraction": 0.9}}
     path.write_text(HEAD + sets + '"run.horizon" = 30\n' + factor)
     with pytest.raises(InputError, match=r"set: run\.horizon is set, and moved by a factor"):
         load_experiment(str(path))
@@ -112,7 +156,7 @@ def test_the_middle_of_a_range() -> None:
 @pytest.mark.unit
 def test_a_grid_has_every_combination_the_last_factor_fastest(designed: Write) -> None:
     other = 'name = "word"\nlevels = [{ label = "x", set = {} }, { label = "y", set = {} }]'
-    third = 'name = "flag"\npath = "f"\nvalues = [true, false]'
+    third = 'name = "flag"\npath = "laws.f"\nvalues = [true, false]'
     experiment = designed('kind = "grid"', SWITCHES[0].replace("20", "20, 30"), other, third)
     assert levels(experiment) == list(itertools.product((10, 20, 30), "xy", (True, False)))
 
@@ -242,7 +286,32 @@ GRID = 'kind = "grid"'
         (GRID, SWITCHES[0].replace('name = "a"', 'name = ""'), "factor.0.name: String should have"),
         (GRID, SWITCHES[0].replace("values", "valus"), "unknown key; expected .* did you mean 'values'"),
         (GRID, SWITCHES[0] + '\nscale = "lg"', "factor.0.scale: unknown value 'lg'; .* did you mean 'log'"),
-        (GRID, SWITCHES[0].replace("20", "inf"), "factor.0.values"),
+        (
+            GRID,
+            SWITCHES[0].replace("20", "inf"),
+            "factor.0.values.1: inf is no value; expected a finite",
+        ),
+        (
+            GRID,
+            SWITCHES[0].replace("20", "nan"),
+            "factor.0.values.1: nan is no value; expected a finite",
+        ),
+        (
+            GRID,
+            SWITCHES[0].replace("20", "{ x = 1 }"),
+            "factor.0.values.1: .* is no value; expected a numb",
+        ),
+        (
+            GRID,
+            SWITCHES[0].replace("20", str(2**63)),
+            "a whole number of 19 digits; expected one below",
+        ),
+        (GRID, WHOLE.replace("14", "1e300"), "whole numbers needs low and high below 2\\^63"),
+        (GRID, SWITCHES[0].replace("laws.a", ""), "factor.0: '' is not a path; expected keys between"),
+        (GRID, SWITCHES[0].replace("laws.a", "laws..a"), "factor.0: 'laws..a' is not a path"),
+        (GRID, SWITCHES[0].replace("laws.a", "law.a"), "factor.0.path: unknown path 'law.a'; .*mean 'laws'"),
+        (GRID, SWITCHES[0].replace("laws.a", "Policy.a"), "unknown path 'Policy.a'; .*mean 'policy'"),
+        (GRID, SWITCHES[0].replace("laws.a", "naiv.trigger"), "unknown path .*mean 'naive'"),
         ('kind = "two-level"', SWITCHES[0].replace("20", "20, 30"), "factors with 2 levels, and 'a' has 3"),
         ('kind = "sobl"', LINEAR, "design.kind: unknown value 'sobl'; .* did you mean 'sobol'"),
         ('kind = "sobol"', LINEAR, "design: a sobol design needs points"),
@@ -285,7 +354,7 @@ def test_a_factor_is_no_other_column_of_a_table(designed: Write, name: str) -> N
 @pytest.mark.unit
 def test_a_design_that_no_memory_holds_is_refused(designed: Write) -> None:
     """Forty switches are a million million points: told at once, not tried."""
-    many = [f'name = "f{number}"\npath = "a.f{number}"\nvalues = [0, 1]' for number in range(40)]
+    many = [f'name = "f{number}"\npath = "laws.f{number}"\nvalues = [0, 1]' for number in range(40)]
     with pytest.raises(InputError, match="a two-level design of 1,099,511,627,776 points"):
         designed('kind = "two-level"', *many)
     with pytest.raises(InputError, match="a plan of 2,199,023,255,552 runs; expected at most 10,000,000"):

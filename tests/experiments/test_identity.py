@@ -23,7 +23,7 @@ from experiments.identity import (
     plain_form,
     points_to_try,
 )
-from experiments.store import read_runs
+from experiments.reading import read_runs
 from experiments.sweeping import sweep
 from policies.loader import CATALOGUE as POLICIES
 from scenarios.scenario import CATALOGUE as SCENARIOS
@@ -310,10 +310,10 @@ def test_a_long_value_is_cut() -> None:
 @pytest.mark.unit
 def test_another_sweep_is_refused_with_the_difference(small_experiment: Path, tmp_path: Path) -> None:
     small_experiment.write_text(small_experiment.read_text().replace("= 15", "= 1"))
-    sweep(load_experiment(str(small_experiment)), tmp_path / "out", workers=1, show="none")
+    sweep(load_experiment(str(small_experiment)), tmp_path / "out", workers=0, show="none")
     small_experiment.write_text(small_experiment.read_text().replace("[100, 600]", "[100, 700]"))
     with pytest.raises(InputError, match=r"another sweep: file.factor.0.values is \[100, 600\] there and"):
-        sweep(load_experiment(str(small_experiment)), tmp_path / "out", workers=1, show="none")
+        sweep(load_experiment(str(small_experiment)), tmp_path / "out", workers=0, show="none")
 
 
 # ------------------------------------------------------------------------------------ what is built before
@@ -366,7 +366,7 @@ def together(tmp_path: Path) -> Path:
 
 def failed_points(experiment: Experiment, folder: Path) -> set[int]:
     """Sweep, and return the points whose runs failed: they all did, at stage `point`."""
-    failures = sweep(experiment, folder, workers=1, show="none")
+    failures = sweep(experiment, folder, workers=0, show="none")
     runs = read_runs(folder)
     failed = runs[runs["failure"].notna()]
     assert failures == len(failed)
@@ -412,7 +412,7 @@ def test_a_level_that_goes_nowhere_ends_it_before_the_first_run(
 ) -> None:
     together.write_text(TOGETHER.replace(before, after))
     with pytest.raises(InputError, match=r"reply_low|above high") as caught:
-        sweep(load_experiment(str(together)), tmp_path / "out", workers=1, show="none")
+        sweep(load_experiment(str(together)), tmp_path / "out", workers=0, show="none")
     assert str(together) in str(caught.value)
     assert not (tmp_path / "out").exists()
 

@@ -92,15 +92,15 @@ def points(names: tuple[str, ...] = NAMES) -> pd.DataFrame:
     )
 
 
-def runs(factors: int = 5, replications: int = 3) -> pd.DataFrame:
-    """A response that is additive but for the product of the first two factors."""
+def pairs_of_levels(factors: int = 5) -> pd.DataFrame:
+    """Means that are additive but for the product of the first two factors."""
     rows: list[dict[str, object]] = []
-    for replication, places in itertools.product(
-        range(replications), itertools.product(*(range(len(levels)) for levels in LEVELS[:factors]))
-    ):
-        net = 900.0 + 100 * sum(places) - 250 * places[0] * places[1] + 30 * replication
-        chosen = (levels[place] for levels, place in zip(LEVELS, places, strict=False))
-        rows.append({**dict(zip(FACTORS, chosen, strict=False)), "replication": replication, "net": net})
+    for a, b in itertools.combinations(range(factors), 2):
+        for one, other in itertools.product(range(len(LEVELS[a])), range(len(LEVELS[b]))):
+            mean = 900.0 + 100 * (one + other) - (250 * one * other if (a, b) == (0, 1) else 0)
+            levels = {"level": LEVELS[a][one], "other_level": LEVELS[b][other]}
+            ends = {"mean": mean, "low": mean - 30, "high": mean + 40}
+            rows.append({"factor": FACTORS[a], "other": FACTORS[b], **levels, **ends})
     return pd.DataFrame(rows)
 
 
@@ -213,8 +213,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "survival-few": lambda: plots.survival_curves(survival(("guarded",)), width=plots.ONE_COLUMN),
     "front": lambda: plots.pareto_front(points(), "usd", "failed_share"),
     "front-many": lambda: plots.pareto_front(points(MANY), "usd", "failed_share"),
-    "interaction": lambda: plots.interaction_plot(runs(), FACTORS[0], FACTORS[1], "net"),
-    "grid": lambda: plots.interaction_grid(runs(), FACTORS, "net"),
+    "interaction": lambda: plots.interaction_grid(pairs_of_levels(2), "net"),
+    "grid": lambda: plots.interaction_grid(pairs_of_levels(), "net"),
     "forest": lambda: plots.difference_forest(contrasts(), "never-rewrite", "max_occupancy_pct"),
     "forest-many": lambda: plots.difference_forest(contrasts(MANY), LONG, "usd", better="higher"),
     "tornado": lambda: plots.tornado(swings(), "max_occupancy_pct"),
@@ -352,8 +352,7 @@ def test_same_data_same_bytes(tmp_path: Path, name: str) -> None:
 CALLS: dict[str, tuple[pd.DataFrame, tuple[str, ...], Callable[[pd.DataFrame], Figure]]] = {
     "survival": (survival(), ("survival",), plots.survival_curves),
     "front": (points(), ("usd",), lambda table: plots.pareto_front(table, "usd", "failed_share")),
-    "interaction": (runs(2), ("net",), lambda table: plots.interaction_plot(table, *FACTORS[:2], "net")),
-    "grid": (runs(2), ("net",), lambda table: plots.interaction_grid(table, FACTORS[:2], "net")),
+    "grid": (pairs_of_levels(3), ("mean",), lambda table: plots.interaction_grid(table, "net")),
     "forest": (contrasts(), ("mean",), lambda table: plots.difference_forest(table, "none")),
     "tornado": (swings(), ("low_value",), lambda table: plots.tornado(table, "usd")),
     "indices": (indices(), ("total",), plots.sensitivity_bars),
@@ -514,9 +513,11 @@ def test_points_on_the_front_are_filled_and_named() -> None:
     ]  # type: ignore[index]
     front = table[[not lost[usd] for usd in table["usd"]]].sort_values("usd")
     assert 1 < len(front) < len(table)
-    cut = [text.get_text().replace("\n", "").split("…")[0] for text in axes.texts]
-    assert len(cut) == len(front)
-    assert all(name.startswith(head) for name, head in zip(front["policy"], cut, strict=True))
+    key = [label.get_text().split(maxsplit=1) for label in drawn("front-many").legends[0].get_texts()]
+    names = {words[0]: words[1] for words in key}
+    at = {text.xy: names[text.get_text()].split("…")[0] for text in axes.texts}  # type: ignore[attr-defined]
+    for row in front.to_dict("records"):
+        assert row["policy"].startswith(at[row["usd"], row["failed_share"]])
     assert sorted(spans(axes, "|")) == sorted(table[["usd_low", "usd_high"]].to_numpy().tolist())
     assert sorted(spans(axes, "_")) == sorted(
         table[["failed_share_low", "failed_share_high"]].to_numpy().tolist()
@@ -538,28 +539,32 @@ def test_more_points_than_styles_are_drawn_alike() -> None:
     table = points(tuple(f"point {number}" for number in range(17)))
     figure = plots.pareto_front(table, "usd", "failed_share")
 
-    assert len({line.get_color() for line in marks(figure.axes[0])}) == 1
+    assert len({line.get_color() for line in marks(figure.axes[0])}) == 2  # on the front, and not
     assert len(figure.legends[0].get_texts()) == 2
 
 
 # ------------------------------------------------------------------------------ interactions
 
 
-def test_lines_are_means_over_all_other_factors() -> None:
+def test_a_line_is_the_rows_of_a_level() -> None:
     axes = drawn("interaction").axes[0]
-    others = 900 + 100 * 1.5 + 30  # three factors of two levels at 0.5 each, three replications at 1
+    table = pairs_of_levels(2)
 
     assert len(axes.lines) == 2
-    for place, line in enumerate(axes.lines):
-        np.testing.assert_allclose(
-            line.get_ydata(), [others + 100 * (level + place) - 250 * level * place for level in range(3)]
-        )
-    half_width = (
-        30 * 4.302652729911275 / np.sqrt(3)
-    )  # Student's, two degrees of freedom: replications are the sample
+    for level, line in zip(LEVELS[1], axes.lines, strict=True):
+        assert list(line.get_ydata()) == table.loc[table["other_level"] == level, "mean"].tolist()
     bars = [bar for bar in axes.collections if isinstance(bar, LineCollection)]
-    lengths = [np.ptp(segment[:, 1]) for bar in bars for segment in bar.get_segments()]
-    np.testing.assert_allclose(lengths, 6 * [2 * half_width])
+    ends = sorted(segment[:, 1].tolist() for bar in bars for segment in bar.get_segments())
+    np.testing.assert_allclose(ends, sorted(table[["low", "high"]].to_numpy().tolist()))
+
+
+def test_levels_that_are_numbers_stand_by_size_and_one_without_a_mean_is_left_out() -> None:
+    table = pairs_of_levels(2).iloc[::-1]
+    axes = plots.interaction_grid(table, "net").axes[0]
+
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["100", "400", "700"]
+    gone = table.assign(mean=table["mean"].where(table["level"] != 400))
+    assert all(len(line.get_ydata()) == 2 for line in plots.interaction_grid(gone, "net").axes[0].lines)
 
 
 def test_a_grid_has_a_panel_for_each_pair_and_shows_who_interacts() -> None:
@@ -588,10 +593,11 @@ def test_a_grid_has_a_panel_for_each_pair_and_shows_who_interacts() -> None:
     assert len({axes.get_ylim() for axes in panels.values() if axes.axison}) == 1
 
 
-@pytest.mark.parametrize("factors", [FACTORS[:1], (*FACTORS, "sixth"), ("gate", "gate")])
-def test_a_grid_of_too_few_too_many_or_equal_factors_is_refused(factors: tuple[str, ...]) -> None:
-    with pytest.raises(InputError, match="2 to 5 factors, each once"):
-        plots.interaction_grid(runs(), factors, "net")
+def test_a_grid_of_too_many_factors_is_refused() -> None:
+    table = pairs_of_levels(2)
+    six = pd.concat([table.assign(other=f"factor {number}") for number in range(5)])
+    with pytest.raises(InputError, match="at most 5 factors"):
+        plots.interaction_grid(six, "net")
 
 
 # ------------------------------------------------------------------------------ forests
@@ -624,6 +630,18 @@ def test_differences_stand_from_the_best_down_with_what_is_behind_them(
     cells = [text.get_text() for text in axes.texts]
     assert cells.count("1,200") == len(table)
     assert {"∞", "4.25", "\N{EN DASH}", "<0.001", "0.042"} <= set(cells)
+
+
+def test_intervals_that_hold_together_are_drawn_thin_beneath_the_single_ones() -> None:
+    table = contrasts().assign(joint_low=contrasts()["mean"] - 2, joint_high=contrasts()["mean"] + 2)
+    figure = plots.difference_forest(table, "none")
+    plain = plots.difference_forest(contrasts(), "none")
+
+    whole = [list(line.get_xdata()) for line in figure.axes[0].lines if line.get_marker() == "None"]
+    for row in table.to_dict("records"):
+        assert [row["joint_low"], row["joint_high"]] in whole
+    assert spans(figure.axes[0], "|") == spans(plain.axes[0], "|")
+    assert "of all rows together" in said(figure) and "of all rows together" not in said(plain)
 
 
 def test_without_correction_there_is_no_column_for_it() -> None:
@@ -674,6 +692,12 @@ def test_indices_stand_by_their_total() -> None:
     assert {line.get_marker() for line in marks(axes)} == {"o", "s"}
 
 
+def test_indices_say_of_which_response_they_are() -> None:
+    axes = plots.sensitivity_bars(indices(), "waste_tokens").axes[0]
+
+    assert "Waste (tokens)" in axes.get_xlabel().replace("\n", " ")
+
+
 def test_the_plane_of_morris_names_each_factor_beside_its_point() -> None:
     axes = drawn("morris").axes[0]
     table = elementary().sort_values("mu_star", ascending=False)
@@ -707,6 +731,26 @@ def test_refusals_and_nets_are_the_table_and_each_quadrant_says_what_it_is() -> 
         box = text.get_window_extent().transformed(axes.transData.inverted())
         assert box.x0 > 0.5 if "refuses most" in text.get_text() else box.x1 < 0.5
         assert box.y0 > 0 if "gains" in text.get_text() else box.y1 < 0
+
+
+def test_more_policies_than_styles_are_alike_and_the_extremes_have_their_names() -> None:
+    names = tuple(f"policy {number}, a place" for number in range(50))
+    figure = plots.rejection_against_net(refusals(names))
+    axes = figure.axes[0]
+
+    assert len(marks(axes)) == 50
+    assert len({line.get_color() for line in marks(axes)}) == 1
+    assert np.isnan(spans(axes, "|")).all()
+    assert "50 policies and places" in figure.legends[0].get_texts()[0].get_text()
+    named = {text.get_text().replace("\n", " ") for text in axes.texts} & set(names)
+    assert named == {names[0], names[-1]}  # the first has the highest net and no refusal, the last neither
+
+
+def test_names_in_a_legend_keep_what_tells_them_apart() -> None:
+    names = [f"guarded, {'a factor whose name is long ' * 3}{level}, b/c 1" for level in (100, 300, 600)]
+    figure = plots.rejection_against_net(refusals(tuple(names)))
+
+    assert len({text.get_text() for text in figure.legends[0].get_texts()}) == len(names)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -755,6 +799,13 @@ def test_each_panel_ranks_its_policies_and_fills_those_that_may_be_best(better: 
 def test_a_policy_given_twice_in_a_scenario_is_refused() -> None:
     with pytest.raises(InputError, match="'naive' is given twice in 'spiral'"):
         plots.ranking_chart(pd.concat([ranks(), ranks().head(1)]))
+
+
+def test_no_interval_of_a_count_reaches_below_nothing() -> None:
+    table = counts().assign(believed_tokens=lambda rows: rows["believed_tokens"] * (rows["replication"] > 0))
+    axes = plots.believed_against_true(table).axes[0]
+
+    assert min(y for _, y in corners(axes)) == -100
 
 
 def test_errors_of_the_count_are_shares_of_the_true_one() -> None:

@@ -61,8 +61,8 @@ def test_the_whole_catalogue_holds(findings: list[Finding]) -> None:
 def test_what_is_not_random_holds_under_another_seed() -> None:
     chosen = [scenario for scenario in CATALOGUE if is_deterministic(scenario)]
     assert {"rewrite-budget-exact", "size-cap-is-not-enough"} <= {scenario.name for scenario in chosen}
-    fresh = reproduce(chosen, workers=1, seed=987_654_321, show="none")
-    usual = reproduce(chosen, workers=1, show="none")
+    fresh = reproduce(chosen, workers=0, seed=987_654_321, show="none")
+    usual = reproduce(chosen, workers=0, show="none")
     assert all(finding.passed for finding in fresh)
     assert fresh == usual
 
@@ -89,7 +89,7 @@ def test_shown_policies_come_first_and_none_twice(small_scenario: Path) -> None:
 @pytest.mark.unit
 def test_workers_change_nothing(small_scenario: Path) -> None:
     scenario = load_scenario(str(small_scenario))
-    assert reproduce([scenario], workers=1, show="none") == reproduce([scenario], workers=2, show="none")
+    assert reproduce([scenario], workers=0, show="none") == reproduce([scenario], workers=2, show="none")
     tasks = tasks_of(scenario, ["naive", "guarded"], seed=None, replications=4)
     one, two = (run_tasks(execute, tasks, workers=workers) for workers in (1, 2))
     assert all(isinstance(run, Run) for run in one)
@@ -99,7 +99,7 @@ def test_workers_change_nothing(small_scenario: Path) -> None:
 @pytest.mark.unit
 def test_another_seed_is_another_world(small_scenario: Path) -> None:
     scenario = load_scenario(str(small_scenario))
-    usual, fresh = (reproduce([scenario], workers=1, seed=seed, show="none") for seed in (None, 7))
+    usual, fresh = (reproduce([scenario], workers=0, seed=seed, show="none") for seed in (None, 7))
     assert usual[0].simulated != fresh[0].simulated
 
 
@@ -109,7 +109,7 @@ def test_pictures_are_written(small_scenario: Path, tmp_path: Path) -> None:
     kinds = ["occupancy", "nets", "ledgers", "cost", "switches"]
     named = ", ".join(f'"{kind}"' for kind in kinds)
     small_scenario.write_text('switched = "guarded"\n' + text.replace('"occupancy"', named))
-    reproduce([load_scenario(str(small_scenario))], workers=1, output=tmp_path / "out", show="none")
+    reproduce([load_scenario(str(small_scenario))], workers=0, output=tmp_path / "out", show="none")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
         f"small.{kind}.png" for kind in kinds
     )
@@ -155,7 +155,7 @@ def test_box_shares(small_scenario: Path) -> None:
         'box = ["laws.rationale.base", "workload.result_mean"]\n' + small_scenario.read_text()
     )
     scenario = load_scenario(str(small_scenario))
-    shares = box_shares(scenario, points=3, replications=2, seed=5, workers=1, show="none")
+    shares = box_shares(scenario, points=3, replications=2, seed=5, workers=0, show="none")
     assert [finding.response for finding in shares] == [
         "net_per_attempt_tokens",
         "summary.rewrites_committed",

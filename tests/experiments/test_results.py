@@ -10,7 +10,7 @@ from scipy import stats
 
 from experiments.experiment import Experiment, ExperimentFile
 from experiments.factors import Factor
-from experiments.results import interval_of, means_of, quantiles_of, regimes
+from experiments.results import interval_in, interval_of, means_of, quantiles_of, regimes
 
 # ------------------------------------------------------------------------------------ means
 
@@ -81,6 +81,8 @@ def test_a_place_that_wholly_failed_has_a_row_without_a_mean() -> None:
         ("decision_quality", [0.2, 1.0], 0.0, 1.0),
         ("share_refused", [0.0, 1.0], 0.0, 1.0),
         ("net_per_attempt_tokens", [-10.0, 10.0], None, None),
+        ("turns", [0.0, 10.0], 0.0, None),
+        ("sound_turns", [0.0, 10.0], 0.0, None),
     ],
 )
 def test_an_interval_ends_where_the_possible_ends(
@@ -93,6 +95,37 @@ def test_an_interval_ends_where_the_possible_ends(
     assert found.estimate == pytest.approx(middle)
     assert found.low == pytest.approx(middle - half if low is None else low)
     assert found.high == pytest.approx(middle + half if high is None else high)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("given", "factor", "high"),
+    [
+        ({"run.horizon": 20}, ("window.head", (500, 600)), 20),
+        ({}, ("window.head", (500, 600)), 200),  # the scenario's own
+        ({}, ("run.horizon", (20, 30)), None),  # more than one
+        ({"run.horizon": 20, "fleet.agents": 2}, ("window.head", (500, 600)), None),  # whose turns add up
+    ],
+)
+def test_turns_end_at_the_horizon(
+    given: dict[str, object], factor: tuple[str, tuple[int, ...]], high: float | None
+) -> None:
+    path, values = factor
+    file = ExperimentFile(
+        scenario="rewrite-budget-spiral",
+        policies=["guarded"],
+        responses=["turns"],
+        set=given,
+        factor=(Factor(name="x", path=path, values=values),),
+    )
+    experiment = Experiment("made", Path("made.toml"), file, ("rewrite-budget-spiral",), ("guarded",))
+    whole = interval_of("turns", [18.0, 20.0, 20.0])
+    for response in ("turns", "sound_turns"):
+        found = interval_in(experiment, response, [18.0, 20.0, 20.0])
+        assert found is not None
+        assert whole is not None
+        assert whole.high > 20
+        assert found == (whole if high is None else whole._replace(high=min(high, whole.high)))
 
 
 @pytest.mark.unit

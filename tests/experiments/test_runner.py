@@ -11,7 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -24,10 +24,10 @@ from experiments import workers as workers_module
 from experiments.experiment import load_experiment
 from experiments.files import DiskFault
 from experiments.job import TIMES
+from experiments.reading import read_runs
 from experiments.runner import run_tasks, stream_tasks, usable_cores
-from experiments.store import read_runs
 from experiments.sweeping import sweep
-from experiments.workers import Chunk, Failure, open_pool, unpack
+from experiments.workers import CannotEnd, Chunk, Failure, open_pool, unpack
 from simulator.errors import InputError, RunFailed
 
 # What workers import must be a module that they can find by its name; a test file may not be one.
@@ -36,6 +36,21 @@ JOBS = """
     from pathlib import Path
     from experiments.files import writing
     from simulator.errors import RunFailed
+
+    def run_without_end(time_limit):
+        from scenarios import load_scenario
+        from simulator import Policy, simulate
+
+        class Endless(Policy):
+            name = "endless"
+
+            def check(self, gauge):
+                steps = 0
+                while True:
+                    steps += 1
+                    steps -= 1
+
+        return simulate(load_scenario("constant-arrivals").setting(), Endless(), time_limit=time_limit)
 
     def square(number):
         return number * number
@@ -55,9 +70,22 @@ JOBS = """
             return lambda: None
         if kind == "interrupts":
             raise KeyboardInterrupt
+        if kind == "wraps":
+            try:
+                {}["nothing"]
+            except KeyError as fault:
+                raise RunFailed("check", "policy raised KeyError") from fault
+        if kind == "overflows":
+            descend_by_one(kind)
         if kind == "cannot be printed":
             raise Unprintable()
         return kind
+
+    def descend_by_one(kind):
+        descend_by_two(kind)
+
+    def descend_by_two(kind):
+        descend_by_one(kind) if kind else repr(kind)
 
     class Unprintable(Exception):
         def __str__(self):
@@ -95,6 +123,22 @@ JOBS = """
             except BaseException:
                 pass
         return number
+
+    def sit_out(task):
+        # Swallows what it is told, and ends long after its time.
+        number, seconds = task
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            try:
+                time.sleep(0.02)
+            except BaseException:
+                pass
+        return number
+
+    def move_away(_):
+        there = os.getcwd()
+        os.chdir("/")
+        return there
 
     def leave_a_thread(number):
         threading.Thread(target=time.sleep, args=(60,)).start()
@@ -166,7 +210,7 @@ def workers_find_jobs(jobs: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("workers", [1, 2, 3, None])
+@pytest.mark.parametrize("workers", [0, 1, 3, None])
 @pytest.mark.parametrize("chunk", [None, 1, 7, 1000])
 def test_results_come_in_the_order_of_the_tasks(
     jobs: ModuleType, workers: int | None, chunk: int | None
@@ -175,7 +219,7 @@ def test_results_come_in_the_order_of_the_tasks(
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_nothing_to_do_is_done(jobs: ModuleType, workers: int) -> None:
     assert run_tasks(jobs.square, [], workers=workers) == []
 
@@ -193,7 +237,7 @@ def test_every_task_ends_exactly_once(count: int, workers: int, chunk: int | Non
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_each_end_is_told_once(jobs: ModuleType, workers: int) -> None:
     told: dict[int, object] = {}
     results = run_tasks(
@@ -204,13 +248,33 @@ def test_each_end_is_told_once(jobs: ModuleType, workers: int) -> None:
 
 @pytest.mark.unit
 def test_what_cannot_work_is_refused_before_anything_runs(jobs: ModuleType) -> None:
+    with pytest.raises(InputError, match="0 or more"):
+        run_tasks(jobs.square, [1], workers=-1)
     with pytest.raises(InputError, match="1 or more"):
-        run_tasks(jobs.square, [1], workers=0)
+        stream_tasks(jobs.square, [1], workers=0, open_executor=lambda: ThreadPoolExecutor(1))
     with pytest.raises(InputError, match="1 or more"):
         run_tasks(jobs.square, [1], chunk=0)
-    for workers in (1, 2):
+    for workers in (0, 2):
         with pytest.raises(TypeError, match="top of a module"):
             run_tasks(lambda task: task, [1], workers=workers)
+
+
+@pytest.mark.unit
+def test_one_worker_is_a_process_and_none_is_this_one(jobs: ModuleType) -> None:
+    here, there = (run_tasks(jobs.slow, [0.0, 0.0], workers=workers) for workers in (0, 1))
+    assert set(here) == {os.getpid()}
+    assert len(set(there)) == 1
+    assert not {*here} & {*there}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_task_that_leaves_its_folder_moves_no_other(
+    jobs: ModuleType, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_tasks(jobs.move_away, range(3), workers=workers, chunk=3) == [str(tmp_path)] * 3
+    assert Path.cwd() == tmp_path
 
 
 @pytest.mark.unit
@@ -250,14 +314,14 @@ def test_the_serial_way_has_chunks_too() -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_a_function_is_read_once_a_worker_and_told_of_each_end(
     jobs: ModuleType, tmp_path: Path, workers: int
 ) -> None:
     tasks = list(range(20))
     assert run_tasks(jobs.Noting(tmp_path), tasks, workers=workers, chunk=4) == tasks
     told = [path.read_text().split() for path in tmp_path.iterdir()]
-    assert 1 <= len(told) <= workers
+    assert 1 <= len(told) <= max(1, workers)
     assert all(words[0] == "read" and words.count("read") == 1 for words in told)
     assert sorted(int(word) for words in told for word in words if word.isdigit()) == tasks
     chunks = " ".join(" ".join(words[1:]) for words in told).split("end")
@@ -269,7 +333,7 @@ def test_a_function_is_read_anew_for_each_job(jobs: ModuleType, tmp_path: Path) 
     """It may keep what it has read from files, and a worker may outlive a job."""
     with ThreadPoolExecutor(1) as lasting:
         for _ in range(2):
-            run_tasks(jobs.Noting(tmp_path), [0], workers=1)
+            run_tasks(jobs.Noting(tmp_path), [0], workers=0)
             with closing(
                 stream_tasks(jobs.Noting(tmp_path), [0], workers=1, open_executor=lambda: Lasting(lasting))
             ) as stream:
@@ -291,7 +355,7 @@ class Lasting(Executor):
 @pytest.mark.unit
 def test_what_is_done_is_kept_when_the_user_interrupts(jobs: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run_tasks(jobs.Noting(tmp_path), [0, 1, "interrupt", 3], workers=1, chunk=4)
+        run_tasks(jobs.Noting(tmp_path), [0, 1, "interrupt", 3], workers=0, chunk=4)
     (path,) = tmp_path.iterdir()
     assert path.read_text().split() == ["read", "0", "1", "end"]
 
@@ -308,9 +372,9 @@ def test_a_sweep_gives_the_same_bytes_on_any_executor_and_again(
         paths = (tmp_path / "out").glob("*.parquet")
         return {path.stem: path.read_bytes() for path in paths if path.stem != TIMES}
 
-    serial = swept(workers=1)
+    serial = swept(workers=0)
     assert len(read_runs(tmp_path / "out")) == 60
-    assert swept(workers=1) == serial
+    assert swept(workers=0) == serial
     assert swept(workers=2) == serial
     assert swept(workers=3, open_executor=lambda: ThreadPoolExecutor(3)) == serial
 
@@ -320,9 +384,9 @@ def test_a_sweep_gives_the_same_bytes_on_any_executor_and_again(
 
 @pytest.mark.unit
 def test_a_failure_is_a_row_with_stage_and_reason(jobs: ModuleType) -> None:
-    kinds = ["fine", "raises", "is refused", "leaves", "returns a lambda", "cannot be printed"]
+    kinds = ["fine", "raises", "is refused", "leaves", "returns a lambda", "cannot be printed", "wraps"]
     tasks = [*kinds, jobs.Unpicklable(), "fine"]
-    serial = run_tasks(jobs.misbehave, tasks, workers=1)
+    serial = run_tasks(jobs.misbehave, tasks, workers=0)
     found = [(row.stage, row.kind) if isinstance(row, Failure) else row for row in serial]
     assert found == [
         "fine",
@@ -331,6 +395,7 @@ def test_a_failure_is_a_row_with_stage_and_reason(jobs: ModuleType) -> None:
         ("run", "SystemExit"),
         ("result", "AttributeError"),
         ("run", "Unprintable"),
+        ("check", "KeyError"),
         ("task", "TypeError"),
         "fine",
     ]
@@ -341,6 +406,31 @@ def test_a_failure_is_a_row_with_stage_and_reason(jobs: ModuleType) -> None:
     assert "_run_one" not in serial[1].traceback
     for chunk in (None, 1, len(tasks)):
         assert run_tasks(jobs.misbehave, tasks, workers=2, chunk=chunk) == serial
+
+
+@pytest.mark.unit
+def test_a_stack_that_overflows_is_told_alike_however_deep_it_began(jobs: ModuleType) -> None:
+    """The row keeps each call once, and not how often it came, nor what the last of them was about to do."""
+
+    def from_below(calls: int) -> Failure | str:
+        if calls:
+            return from_below(calls - 1)
+        (row,) = run_tasks(jobs.misbehave, ["overflows"], workers=0)
+        return row
+
+    rows = [from_below(calls) for calls in (0, 1, 200)] + run_tasks(jobs.misbehave, ["overflows"], workers=1)
+    assert rows == [rows[0]] * 4
+    assert isinstance(rows[0], Failure)
+    assert (rows[0].kind, rows[0].reason) == ("RecursionError", "maximum recursion depth exceeded")
+    assert rows[0].traceback.count("in descend_by_one") == rows[0].traceback.count("in descend_by_two") == 1
+    assert "more times" not in rows[0].traceback
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("workers", [0, 1])
+def test_where_the_time_limit_met_a_run_is_not_told(jobs: ModuleType, workers: int) -> None:
+    (row,) = run_tasks(jobs.run_without_end, [0.01], workers=workers)
+    assert row == Failure("time limit", "TimeoutError", "no end within 0.01 seconds", "")
 
 
 @pytest.mark.unit
@@ -380,7 +470,7 @@ def test_only_the_runs_that_kill_their_worker_are_lost(jobs: ModuleType) -> None
     for number, result in enumerate(results):
         if number in poison:
             assert isinstance(result, Failure)
-            assert (result.stage, result.kind) == ("worker", "BrokenProcessPool")
+            assert (result.stage, result.kind, result.reason) == ("worker", "BrokenExecutor", runner.LOST)
         else:
             assert result == number
 
@@ -429,6 +519,7 @@ def test_a_worker_that_heeds_nothing_is_killed_and_the_others_are_done(
 ) -> None:
     """The time limit of a task is kept by what it runs; here is one that swallows even that."""
     monkeypatch.setattr(runner, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(runner, "STARTING_SECONDS", 0.0)
     tasks = [(number, number == 13) for number in range(40)]
     began = time.monotonic()
     with closing(stream_tasks(jobs.hang_at, tasks, workers=2, chunk=4, time_limit=0.3)) as stream:
@@ -451,8 +542,65 @@ def test_many_slow_tasks_are_not_taken_to_hang(jobs: ModuleType, monkeypatch: py
     assert not any(isinstance(row, Failure) for row in rows.values())
 
 
+@pytest.mark.crash
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_an_executor_that_cannot_end_its_workers_is_told_and_never_waited_for(
+    jobs: ModuleType, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """What has ended is there, and so is the one that has not, where it was alone in its chunk."""
+    monkeypatch.setattr(runner, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(runner, "STARTING_SECONDS", 0.0)
+    tasks = [(number, 3.0 * (number == 4)) for number in range(12)]
+    rows = {}
+    began = time.monotonic()
+    with (
+        pytest.raises(CannotEnd, match="no way to end its worker"),
+        closing(
+            stream_tasks(
+                jobs.sit_out,
+                tasks,
+                workers=2,
+                chunk=chunk,
+                time_limit=0.2,
+                open_executor=lambda: ThreadPoolExecutor(2),
+            )
+        ) as stream,
+    ):
+        rows.update(stream)
+    assert time.monotonic() - began < 2.5
+    lost = rows.pop(4, None)
+    assert (lost is not None) == (chunk == 1)
+    assert lost in (
+        None,
+        Failure("worker", "TimeoutError", "no end within 0.2 seconds, and it heeded nothing"),
+    )
+    assert rows == {number: number for number in range(12) if number != 4 and (chunk == 1 or number != 5)}
+
+
 @pytest.mark.unit
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_fork_server_that_is_gone_is_no_interrupt(jobs: ModuleType, lost: int) -> None:
+    """What is left of it is a pipe at its end: EOFError, which the command line takes for a Ctrl-C."""
+    opened: list[Executor] = []
+
+    class Gone(Executor):
+        def submit(self, *_: object, **__: object) -> Future[object]:  # type: ignore[override]
+            raise EOFError
+
+    def open_executor() -> Executor:
+        opened.append(Gone() if len(opened) < lost else ThreadPoolExecutor(1))
+        return opened[-1]
+
+    with closing(stream_tasks(jobs.square, range(9), workers=1, open_executor=open_executor)) as stream:
+        if lost == 1:
+            assert dict(stream) == {number: number * number for number in range(9)}
+        else:
+            with pytest.raises(RunFailed, match="worker processes die as they start"):
+                list(stream)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("when", ["task", "end"])
 def test_a_full_disk_stops_everything_at_once(
     jobs: ModuleType, tmp_path: Path, workers: int, when: str
@@ -461,7 +609,8 @@ def test_a_full_disk_stops_everything_at_once(
     with pytest.raises(DiskFault, match=r"out: cannot be written \(No space left on device\)"):
         run_tasks(job, range(2_000), workers=workers, chunk=2, on_done=lambda index, _: ended.append(index))
     begun = len(list(tmp_path.iterdir()))
-    assert len(ended) <= begun <= 3 + workers * 2 * 2  # the fourth task meets it, and chunks in flight beside
+    beside = max(1, workers) * 2 * 2  # chunks in flight
+    assert len(ended) <= begun <= 3 + beside  # the fourth task meets it
 
 
 @pytest.mark.unit
@@ -547,6 +696,45 @@ def test_workers_do_not_outlive_a_driver_that_was_killed(jobs: ModuleType, tmp_p
     assert wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
+def children_of(pid: int) -> list[tuple[int, str]]:
+    """The processes that a process has started, and what each was started as."""
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    found = []
+    for child in tasks.read_text().split() if tasks.exists() else []:
+        with suppress(OSError):
+            found.append((int(child), Path(f"/proc/{child}/cmdline").read_text()))
+    return found
+
+
+def fork_server_of(pid: int) -> list[int]:
+    return [child for child, words in children_of(pid) if "forkserver" in words]
+
+
+@pytest.mark.crash
+def test_ctrl_c_while_the_fork_server_starts_is_told_once(jobs: ModuleType, tmp_path: Path) -> None:
+    """It loads modules for a while, and would say where it was."""
+    driver = start(ENDLESS, tmp_path, jobs)
+    assert wait_until(lambda: bool(fork_server_of(driver.pid)))
+    os.killpg(driver.pid, signal.SIGINT)
+    _, errors = driver.communicate(timeout=30)
+    assert errors.count("Traceback") == 1, errors
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+@pytest.mark.crash
+def test_a_killed_fork_server_is_replaced_and_leaves_no_worker(jobs: ModuleType, tmp_path: Path) -> None:
+    driver = start(ENDLESS, tmp_path, jobs)
+    assert driver.stdout is not None
+    pids = {int(driver.stdout.readline()) for _ in range(2)}
+    (server,) = fork_server_of(driver.pid)
+    os.kill(server, signal.SIGKILL)
+    assert wait_until(lambda: not any(is_running(pid) for pid in pids))
+    assert wait_until(lambda: fork_server_of(driver.pid) not in ([], [server]))
+    assert driver.poll() is None
+    driver.kill()
+    driver.communicate(timeout=20)
+
+
 @pytest.mark.crash
 def test_a_script_without_its_guard_is_told_so(jobs: ModuleType, tmp_path: Path) -> None:
     unguarded = """
@@ -556,7 +744,7 @@ def test_a_script_without_its_guard_is_told_so(jobs: ModuleType, tmp_path: Path)
     """
     driver = start(unguarded, tmp_path, jobs)
     _, errors = driver.communicate(timeout=60)
-    assert "guard the script by __main__" in errors
+    assert "use workers=0, or guard the script by __main__" in errors
 
 
 @pytest.mark.crash

@@ -11,11 +11,11 @@ import pytest
 
 from experiments.answers import answers
 from experiments.experiment import load_experiment
-from experiments.reporting import page_of
+from experiments.reading import read_runs, read_table
+from experiments.report.assembly import page_of
 from experiments.results import results_of
 from experiments.runner import run_tasks
 from experiments.runs import RunTask, execute
-from experiments.store import read_runs, read_table
 from experiments.sweeping import sweep
 from experiments.workers import Failure
 from scenarios import load_scenario
@@ -80,7 +80,7 @@ def needy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def swept(needy: str, tmp_path: Path) -> Path:
     path = tmp_path / "skips.toml"
     path.write_text(EXPERIMENT)
-    assert sweep(load_experiment(str(path)), tmp_path / "out", workers=1, show="none") == 0
+    assert sweep(load_experiment(str(path)), tmp_path / "out", workers=0, show="none") == 0
     return tmp_path / "out"
 
 
@@ -100,7 +100,7 @@ def test_a_skipped_run_is_a_row_and_no_failure(swept: Path) -> None:
 def test_a_resume_leaves_skipped_runs_alone(swept: Path) -> None:
     experiment = load_experiment(str(swept.parent / "skips.toml"))
     before = (swept / "runs.parquet").stat().st_mtime_ns
-    assert sweep(experiment, swept, workers=1, retry_failed=True, show="none") == 0
+    assert sweep(experiment, swept, workers=0, retry_failed=True, show="none") == 0
     assert (swept / "runs.parquet").stat().st_mtime_ns == before
 
 
@@ -160,7 +160,7 @@ def test_an_expectation_on_a_skipped_run_is_missed(
     text = text[: text.index("[[expect]]")].replace('figures = ["occupancy"]', "figures = []")
     expectation = f'[[expect]]\npolicy = "{needy}"\nsummary = "turns"\nat_least = 1\n'
     small_scenario.write_text(text + expectation + 'kind = "implied"\nsource = "made for a test"\n')
-    said = command("reproduce", small_scenario, "--workers", "1", "--output", tmp_path / "out")
+    said = command("reproduce", small_scenario, "--workers", "0", "--output", tmp_path / "out")
     assert said.code == 1
     assert "run 0 skipped: needs user_turns" in said.out
 

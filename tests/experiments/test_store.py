@@ -19,8 +19,10 @@ from experiments import parquet as parquet_module
 from experiments import store as store_module
 from experiments.files import DiskFault, write_atomically, write_tables
 from experiments.journal import Journal, journals_in
+from experiments.manifest import FAILURES, RUNS, read_manifest
 from experiments.parquet import TableWriter
-from experiments.store import FAILURES, RUNS, SweepStore, finished_in, read_manifest, read_runs, read_table
+from experiments.reading import read_runs, read_table
+from experiments.store import SweepStore
 from simulator.errors import InputError
 
 FilesOf = Callable[[Path], dict[str, bytes]]
@@ -300,13 +302,11 @@ def test_a_value_that_does_not_fit_is_told_and_leaves_no_table(
 @pytest.mark.unit
 def test_a_folder_tells_its_sessions_and_what_is_done(tmp_path: Path) -> None:
     identity = {"file": {"seed": 1}, "version": "1"}
-    assert not finished_in(tmp_path, identity, SIZE).any()
     with open_store(tmp_path) as store:
         assert not store.finished().any()
         fill(store, [4, 5, 0])
     with open_store(tmp_path, session={"command": "again"}) as store:
         assert store.finished().nonzero()[0].tolist() == [0, 4, 5]
-    assert finished_in(tmp_path, identity, SIZE).nonzero()[0].tolist() == [0, 4, 5]
     manifest = read_manifest(tmp_path)
     assert [session["command"] for session in manifest["sessions"]] == ["sweep x", "again"]
     assert all(session["started"] <= session["ended"] for session in manifest["sessions"])
@@ -335,8 +335,6 @@ def test_another_sweep_is_refused_with_the_difference_and_nothing_changes(
     before = files_of(tmp_path)
     with pytest.raises(InputError, match=rf"{complaint}.*--fresh"), open_store(tmp_path, identity=identity):
         pass
-    with pytest.raises(InputError, match=complaint):
-        finished_in(tmp_path, identity, SIZE)
     assert files_of(tmp_path) == before
     with open_store(tmp_path, identity=identity, fresh=True) as store:
         assert not store.finished().any()
@@ -392,11 +390,6 @@ def test_fresh_removes_only_what_is_ours(tmp_path: Path, files_of: FilesOf) -> N
     ("path", "content", "complaint"),
     [
         ("manifest.json", '{"name": "a web page"}', "not the manifest of a sweep"),
-        (
-            "manifest.json",
-            '{"format": "rewritelab sweep 1", "plan": {}}',
-            "expected format 'rewritelab sweep 3'",
-        ),
         ("manifest.json", "{", "cannot be read"),
         ("manifest.json", "[" * 100_000, "cannot be read"),
         ("runs.parquet", "of another", "'runs.parquet', but no manifest.json"),
@@ -412,6 +405,22 @@ def test_a_folder_of_others_is_left_as_it_is(
     with pytest.raises(InputError, match=complaint), open_store(tmp_path, fresh=fresh):
         pass
     assert files_of(tmp_path) == {path: content.encode()}
+
+
+@pytest.mark.unit
+def test_a_folder_of_an_older_form_says_which_and_can_be_discarded(tmp_path: Path) -> None:
+    older = '{"format": "rewritelab sweep 1", "plan": {}}'
+    (tmp_path / "manifest.json").write_text(older)
+    told = (
+        "is of format 'rewritelab sweep 1'; expected format 'rewritelab sweep 3': another folder, or --fresh"
+    )
+    with pytest.raises(InputError, match=told), open_store(tmp_path):
+        pass
+    assert (tmp_path / "manifest.json").read_text() == older
+    with open_store(tmp_path, fresh=True) as store:
+        fill(store, range(SIZE))
+        store.compact()
+    assert len(read_runs(tmp_path)) == SIZE
 
 
 @pytest.mark.unit
@@ -481,6 +490,28 @@ def flipped(whole: bytes, place: int) -> bytes:
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("name", TABLES)
+def test_a_finished_sweep_is_read_through_when_it_is_taken_up_again(tmp_path: Path, name: str) -> None:
+    """In any table a flipped byte is told, wherever it lies, and nothing but an InputError is raised."""
+    straight(tmp_path, dict.fromkeys(range(SIZE), False) | {4: True})
+    path = tmp_path / f"{name}.parquet"
+    whole = path.read_bytes()
+    told = 0
+    for place in range(4, len(whole), 7):
+        path.write_bytes(flipped(whole, place))
+        try:
+            with open_store(tmp_path) as store:
+                store.compact()
+        except InputError as fault:
+            assert str(path) in str(fault)
+            told += 1
+    assert told > len(whole) / 7 / 4  # the rest lies where nothing is said
+    path.write_bytes(whole)
+    with open_store(tmp_path) as store:
+        store.compact()
+
+
+@pytest.mark.unit
 def test_a_byte_that_has_flipped_among_the_rows_is_told(tmp_path: Path) -> None:
     """Rows of chance are not compressed, so that without its checksum a page would be read as it is."""
     with open_store(tmp_path) as store:
@@ -516,8 +547,6 @@ def test_a_table_of_another_sweep_of_the_same_shape_is_told(tmp_path: Path, name
         pass
     with pytest.raises(InputError, match=complaint):
         read_table(tmp_path / "1", name)
-    with pytest.raises(InputError, match=complaint):
-        finished_in(tmp_path / "1", {"file": {"seed": 1}, "version": "1"}, SIZE)
 
 
 @pytest.mark.unit

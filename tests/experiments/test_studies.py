@@ -40,7 +40,7 @@ def points_of(experiment: str) -> tuple[str, str, list[Point]]:
 def run_at(experiment: str, point: Point, replication: int, more: dict[str, object] | None = None) -> Run:
     scenario, policy, _ = points_of(experiment)
     setting = load_scenario(scenario, {**point.of_scenario, **(more or {})}).setting()
-    return execute(RunTask(setting, policy, 20_261_114, replication, point.of_policy))
+    return execute(RunTask(setting, policy, 20_261_114, replication, point.of_policies[policy]))
 
 
 def response_of(run: Run, name: str) -> float:
@@ -175,7 +175,8 @@ def in_worlds(experiment: str, labels: dict[str, Value], policy: str, worlds: in
     study = load_experiment(experiment)
     point = study.point_at(labels)
     setting = load_scenario(study.scenarios[0], point.of_scenario).setting()
-    return [execute(RunTask(setting, policy, 20_261_114, one, point.of_policy)) for one in range(worlds)]
+    own = point.of_policies[policy]
+    return [execute(RunTask(setting, policy, 20_261_114, one, own)) for one in range(worlds)]
 
 
 def differences(runs: list[Run], baseline: list[Run], response: str) -> list[float]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
-from experiments.store import read_runs
+from experiments.console import ending_in_order
+from experiments.reading import read_runs
 from policies.loader import CATALOGUE as POLICIES
 
 Command = Callable[..., Any]
@@ -34,10 +40,72 @@ def test_a_dry_run_writes_nothing(command: Command, quick: Path, tmp_path: Path)
     assert said.code == 0
     assert said.out.startswith("two-by-two: 8 runs, 0 of them done\n")
     assert "with 2 workers about " in said.out
+    said = command("sweep", quick, "--output", tmp_path / "out", "--dry-run", "--workers", "1")
+    assert "with 1 worker about " in said.out
     said = command("sweep", quick, "--output", tmp_path / "out", "--dry-run", "--json", "--only", "horizon=3")
     (found,) = objects(said.out)
     assert (found["runs"], found["done"], found["pilot"]) == (4, 0, 4)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.cli
+def test_a_dry_run_refuses_the_folders_that_a_sweep_refuses(
+    command: Command, quick: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "letters.txt").write_text("of others")
+    said = [command("sweep", quick, "--output", out, *words) for words in ([], ["--dry-run"])]
+    assert [(one.code, one.out) for one in said] == [(2, "")] * 2
+    assert said[0].err == said[1].err
+    assert "letters.txt" in said[0].err
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_sweep_that_is_told_to_end_keeps_what_is_done(
+    begin: Callable[..., subprocess.Popen[str]],
+    command: Command,
+    small_experiment: Path,
+    tmp_path: Path,
+    name: str,
+    code: int,
+) -> None:
+    """By whoever ends jobs, or by a terminal that is closed: to a whole group of processes."""
+    text = small_experiment.read_text()
+    small_experiment.write_text(text.replace("= 15", "= 200").replace("[40, 110]", "[109, 110]"))
+    process = begin("sweep", small_experiment, "--output", tmp_path / "out", "--workers", "2")
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size > 1000 for path in (tmp_path / "out" / "journal").glob("*")):
+        assert time.monotonic() < deadline, process.poll()
+        time.sleep(0.01)
+    os.killpg(process.pid, getattr(signal, name))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, "")
+    lines = [line for line in err.splitlines() if not line.startswith("runs: ")]
+    assert lines == [
+        "what is done is kept; the same command goes on from there",
+        f"ended by {name}",
+    ]
+    assert 0 < len(read_runs(tmp_path / "out")) < 800
+
+
+@pytest.mark.unit
+def test_a_terminal_may_go_where_that_is_meant() -> None:
+    """As under nohup; and handlers are those of before when all is done."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        with ending_in_order():
+            assert [signal.getsignal(number) for number in numbers] == [signal.SIG_IGN] * 2
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with pytest.raises(typer.Exit) as left, ending_in_order():
+            signal.raise_signal(signal.SIGTERM)
+        assert left.value.exit_code == 143
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 @pytest.mark.cli
@@ -47,14 +115,14 @@ def test_consent_to_a_large_sweep(command: Command, quick: Path, tmp_path: Path)
     assert (said.code, said.out) == (2, "")
     assert "a sweep of 200,000 runs; expected at most 100,000, or --yes" in said.err
     assert not (tmp_path / "out").exists()
-    consented = command(*words, "--yes", "--only", "replication=0", "--workers", "1", "--json")
+    consented = command(*words, "--yes", "--only", "replication=0", "--workers", "0", "--json")
     assert consented.code == 0
     assert len(read_runs(tmp_path / "out")) == 4
 
 
 @pytest.mark.cli
 def test_rows_as_json(command: Command, quick: Path, tmp_path: Path) -> None:
-    said = command("sweep", quick, "--output", tmp_path / "out", "--workers", "1", "--json")
+    said = command("sweep", quick, "--output", tmp_path / "out", "--workers", "0", "--json")
     rows = objects(said.out)
     assert said.code == 0
     assert len(rows) == 4 * 3
@@ -71,7 +139,7 @@ def test_exit_codes(command: Command, zoo: str, quick: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     failing = quick.with_name("failing.toml")
     failing.write_text(quick.read_text().replace("naive-never-summarised", f"{zoo}:RaisesInCheck"))
-    said = command("sweep", failing, "--output", out, "--workers", "1")
+    said = command("sweep", failing, "--output", out, "--workers", "0")
     assert said.code == 1
     assert "8 runs failed, most often at check: policy raised LookupError: no check" in said.err
     assert "Traceback" not in said.err
@@ -132,12 +200,12 @@ def test_hostile_names_are_shown_and_not_obeyed(
 ) -> None:
     factor, level, _ = NAMES[request.node.callspec.params["hostile"]]
     out = tmp_path / "out"
-    said = command("sweep", hostile, "--output", out, "--workers", "1")
+    said = command("sweep", hostile, "--output", out, "--workers", "0")
     assert said.code == 0, said.err
     assert said.out.replace("\n", "").isprintable()
     assert (out / "hostile.png").exists()
     word = f"{factor}={level}"
-    rows = objects(command("sweep", hostile, "--output", out, "--workers", "1", "--only", word, "--json").out)
+    rows = objects(command("sweep", hostile, "--output", out, "--workers", "0", "--only", word, "--json").out)
     assert {row[factor] for row in rows} == {level, "other"}
     for kind in ("table", "comparison", "ranking", "occupancy"):
         said = command("plot", out, kind)

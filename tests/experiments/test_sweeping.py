@@ -8,12 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from experiments import runner
 from experiments.experiment import Experiment, load_experiment
 from experiments.plan import Coordinates, Plan
+from experiments.reading import read_runs, read_table
 from experiments.results import regimes, results_of
-from experiments.store import read_runs, read_table
 from experiments.sweeping import experiment_of, require_size, sweep
 from policies import load_policy
+from policies.loader import CATALOGUE as POLICIES
 from scenarios import load_scenario
 from simulator import InputError, simulate
 
@@ -54,16 +56,16 @@ def test_resume_and_workers_give_the_same_bytes(
 ) -> None:
     experiment = edited(small_experiment, ("replications = 15", "replications = 5"))
     one, two, parts = tmp_path / "one", tmp_path / "two", tmp_path / "parts"
-    assert sweep(experiment, one, workers=1, show="none") == 0
+    assert sweep(experiment, one, workers=0, show="none") == 0
     assert sweep(experiment, two, workers=2, show="none") == 0
     whole = tables(one, files_of)
     assert sorted(whole) == ["failures.parquet", "runs.parquet"]
     assert tables(two, files_of) == whole
     for words in (["horizon=110", "replication=3"], ["rationale=600"], []):
-        assert sweep(experiment, parts, workers=1, only=words, show="none") == 0
+        assert sweep(experiment, parts, workers=0, only=words, show="none") == 0
     assert tables(parts, files_of) == whole
     touched = (one / "runs.parquet").stat().st_mtime_ns
-    assert sweep(experiment, one, workers=1, show="none") == 0  # nothing is missing, nothing is written
+    assert sweep(experiment, one, workers=0, show="none") == 0  # nothing is missing, nothing is written
     assert (one / "runs.parquet").stat().st_mtime_ns == touched
 
 
@@ -72,18 +74,18 @@ def test_a_hurt_table_is_told_and_made_afresh(
     small_experiment: Path, tmp_path: Path, files_of: FilesOf
 ) -> None:
     experiment = edited(small_experiment, FEW)
-    sweep(experiment, tmp_path / "out", workers=1, show="none")
+    sweep(experiment, tmp_path / "out", workers=0, show="none")
     whole = tables(tmp_path / "out", files_of)
     (tmp_path / "out" / "runs.parquet").write_bytes(b"PAR1 hurt")
     with pytest.raises(InputError, match=r"runs\.parquet: cannot be read .* --fresh"):
-        sweep(experiment, tmp_path / "out", workers=1, show="none")
-    assert sweep(experiment, tmp_path / "out", workers=1, fresh=True, show="none") == 0
+        sweep(experiment, tmp_path / "out", workers=0, show="none")
+    assert sweep(experiment, tmp_path / "out", workers=0, fresh=True, show="none") == 0
     assert tables(tmp_path / "out", files_of) == whole
 
 
 @pytest.mark.unit
 def test_rows(experiment: Experiment, tmp_path: Path) -> None:
-    sweep(experiment, tmp_path / "out", workers=1, show="none")
+    sweep(experiment, tmp_path / "out", workers=0, show="none")
     runs = read_runs(tmp_path / "out")
     assert list(runs["run"]) == list(range(60))
     assert runs["failure"].isna().all()
@@ -119,9 +121,9 @@ ADDED = {
 def test_what_is_added_moves_nobody_elses_numbers(small_experiment: Path, tmp_path: Path, added: str) -> None:
     """Rows of common coordinates are equal, bit for bit."""
     before = edited(small_experiment, FEW, TABLE)
-    sweep(before, tmp_path / "before", workers=1, show="none")
+    sweep(before, tmp_path / "before", workers=0, show="none")
     after = edited(small_experiment, *ADDED[added])
-    sweep(after, tmp_path / "after", workers=1, show="none")
+    sweep(after, tmp_path / "after", workers=0, show="none")
     old, new = read_runs(tmp_path / "before"), read_runs(tmp_path / "after")
     assert len(new) > len(old) or added == "a response"
     if added == "a factor":
@@ -143,7 +145,7 @@ def test_policies_and_points_meet_the_same_worlds(small_experiment: Path, tmp_pa
         ('["naive-never-summarised"]', '["never-rewrite", "truncate-oldest"]'),
         ("[40, 110]", "[10, 12]"),
     )
-    sweep(experiment, tmp_path / "out", workers=1, show="none")
+    sweep(experiment, tmp_path / "out", workers=0, show="none")
     turns = read_table(tmp_path / "out", "turns").merge(read_runs(tmp_path / "out"), on="run")
     arrived = turns[turns["turn"] <= 10].groupby(["replication", "run"])["arrived_tokens"].apply(list)
     worlds = [arrived.loc[world].map(tuple) for world in (0, 1)]
@@ -159,20 +161,147 @@ def test_policies_and_points_meet_the_same_worlds(small_experiment: Path, tmp_pa
 def test_a_failed_run_is_a_row(zoo: str, small_experiment: Path, tmp_path: Path) -> None:
     policies = f'["{zoo}:RaisesInPropose", "naive"]'
     broken = edited(small_experiment, TABLE, ('["naive-never-summarised"]', policies), ("= 15", "= 2"))
-    assert sweep(broken, tmp_path / "out", workers=1, show="none") == 4
+    assert sweep(broken, tmp_path / "out", workers=0, show="none") == 4
     results = results_of(tmp_path / "out")
     runs, failures = results.runs, results.failures
     failed = runs[runs["outcome"] == "failed"]
     assert set(failed["failed_stage"]) == set(failures["stage"]) == {"propose"}
     reason = "policy raised LookupError: no propose"
     assert set(failed["failure"]) == set(failures["message"]) == {reason}
-    assert set(failures["type"]) == {"RunFailed"}
+    assert set(failures["type"]) == {"LookupError"}
     assert failures["traceback"].str.contains("LookupError: no propose").all()
     assert failures["run"].tolist() == failed["run"].tolist()
     assert failed["net_per_attempt_tokens"].isna().all()
     means = results.means
     assert set(means.loc[means["policy"] == "naive", "failed"]) == {0}
     assert means["failed"].sum() == 2 * 2 * 3
+
+
+HOSTILE = """
+import os
+from simulator import Policy, RewritePlan
+
+
+class Sound(Policy):
+    name = "sound"
+
+    def check(self, gauge):
+        return False
+
+    def propose(self, view):
+        return RewritePlan()
+
+
+class Ends(Sound):
+    def check(self, gauge):
+        os._exit(3)
+
+
+class Holds(Sound):
+    def check(self, gauge):
+        while True:
+            try:
+                while True:
+                    pass
+            except BaseException:
+                pass
+
+
+class Interrupts(Sound):
+    def check(self, gauge):
+        raise KeyboardInterrupt
+
+
+class Overflows(Sound):
+    def check(self, gauge):
+        return self.check(gauge)
+
+
+class Loops(Sound):
+    def check(self, gauge):
+        while True:
+            gauge
+            self
+
+
+class PrintsASet(Sound):
+    def check(self, gauge):
+        raise ValueError(f"unknown {set('abcdefgh')}")
+
+
+class Moves(Sound):
+    def check(self, gauge):
+        os.chdir("/")
+        return False
+"""
+HOW = {
+    "Ends": ("worker", "BrokenExecutor"),
+    "Holds": ("worker", "TimeoutError"),
+    "Interrupts": ("run", "KeyboardInterrupt"),
+    "Overflows": ("check", "RecursionError"),
+    "Loops": ("time limit", "TimeoutError"),
+    "PrintsASet": ("check", "ValueError"),
+}
+"""Stage and type of the failure that a hostile policy meets."""
+
+
+@pytest.fixture
+def hostile(small_experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Two runs of a hostile policy and two of a sound one, with little time for each."""
+    (tmp_path / "hostile_policies.py").write_text(HOSTILE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(runner, "STALL_SECONDS", 2.0)  # the watchdog looks once a second
+
+    def written(kind: str, other: str = "hostile_policies:Sound") -> Path:
+        edited(
+            small_experiment,
+            ("replications = 15", "replications = 2\ntime_limit_seconds = 1"),
+            TABLE,
+            ("[40, 110]", "[4]"),
+            ("[100, 600]", "[100]"),
+            ('["naive-never-summarised"]', f'["hostile_policies:{kind}", "{other}"]'),
+        )
+        return small_experiment
+
+    return written
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("kind", HOW)
+def test_a_hostile_policy_costs_its_own_runs_and_its_rows_are_alike(
+    hostile: Callable[[str], Path], tmp_path: Path, files_of: FilesOf, kind: str
+) -> None:
+    experiment = load_experiment(str(hostile(kind)))
+    for workers in (1, 2):
+        assert sweep(experiment, tmp_path / str(workers), workers=workers, show="none") == 2
+    failures = read_table(tmp_path / "1", "failures")
+    assert set(failures["policy"]) == {f"hostile_policies:{kind}"}
+    assert set(zip(failures["stage"], failures["type"], strict=True)) == {HOW[kind]}
+    assert tables(tmp_path / "1", files_of) == tables(tmp_path / "2", files_of)
+
+
+@pytest.mark.cli
+def test_a_message_that_prints_a_set_is_the_same_in_each_session(
+    hostile: Callable[[str], Path], spawn: Callable[..., object], tmp_path: Path
+) -> None:
+    path = hostile("PrintsASet")
+    for folder in ("one", "two"):
+        spawn("sweep", path, "--output", tmp_path / folder, "--workers", "1")
+    assert len(read_table(tmp_path / "one", "failures")) == 2
+    one, two = ((tmp_path / folder / "failures.parquet").read_bytes() for folder in ("one", "two"))
+    assert one == two
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_policy_that_leaves_its_folder_takes_no_other_along(
+    hostile: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    (tmp_path / "own.toml").write_text((POLICIES / "naive.toml").read_text())
+    monkeypatch.chdir(tmp_path)
+    experiment = load_experiment(str(hostile("Moves", "own.toml")))
+    assert sweep(experiment, tmp_path / "out", workers=workers, show="none") == 0
 
 
 FLAKY = """
@@ -204,12 +333,12 @@ def test_what_failed_is_run_again_where_asked(
     policies = '["flaky_policy:Flaky", "never-rewrite"]'
     experiment = edited(small_experiment, FEW, TABLE, ('["naive-never-summarised"]', policies))
     out = tmp_path / "out"
-    assert sweep(experiment, out, workers=1, show="none") == 12
+    assert sweep(experiment, out, workers=0, show="none") == 12
     before = read_runs(out)
     marker.touch()
-    assert sweep(experiment, out, workers=1, show="none") == 12  # a failure is a result
-    assert sweep(experiment, out, workers=1, retry_failed=True, only=["replication=0"], show="none") == 8
-    assert sweep(experiment, out, workers=1, retry_failed=True, show="none") == 0
+    assert sweep(experiment, out, workers=0, show="none") == 12  # a failure is a result
+    assert sweep(experiment, out, workers=0, retry_failed=True, only=["replication=0"], show="none") == 8
+    assert sweep(experiment, out, workers=0, retry_failed=True, show="none") == 0
     after = read_runs(out)
     assert after["failure"].isna().all()
     assert read_table(out, "failures").empty
@@ -238,9 +367,9 @@ def test_what_failed_at_any_stage_is_run_again(
         ("[40, 110]", "[4]"),
         ("[100, 600]", "[100]"),
     )
-    assert sweep(experiment, tmp_path / "out", workers=1, show="none") == 12
+    assert sweep(experiment, tmp_path / "out", workers=0, show="none") == 12
     marker.touch()
-    assert sweep(experiment, tmp_path / "out", workers=1, retry_failed=True, show="none") == 0
+    assert sweep(experiment, tmp_path / "out", workers=0, retry_failed=True, show="none") == 0
 
 
 # ------------------------------------------------------------------------------------ kept tables

@@ -19,7 +19,9 @@ function terms(pairs) {
   return list;
 }
 
-const spanName = (span) => `${spaced(span.kind)} ${span.id}`;
+// What the run writes itself is counted down from -1, which is the head.
+const spanName = ({ kind, id }) =>
+  kind === "head" ? "head" : id < 0 ? `own ${spaced(kind)} ${-id}` : `${spaced(kind)} ${id}`;
 const spanShort = (span) => `${spanName(span)} (${tokens(span.tokens)})`;
 
 // Whatever a turn says of one span.
@@ -44,7 +46,7 @@ function tellBlock({ span, facts }) {
   ];
   if (span.constraint !== false) pairs.push(["Constraint", span.constraint ? "yes, by its tag" : "unclassified, so it counts as one"]);
   if (span.doubt) pairs.push(["In doubt", tokens(span.doubt)]);
-  if (span.replaces.length) pairs.push(["Stands for", `spans ${span.replaces.join(", ")}`]);
+  if (span.replaces.length) pairs.push(["Stands for", listOf(span.replaced)]);
   return [made("h4", {}, spanName(span)), terms(pairs)];
 }
 

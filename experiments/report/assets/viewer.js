@@ -14,6 +14,8 @@ function startViewer() {
       const frames = JSON.parse(document.getElementById(`run-${number}`).textContent);
       const { columns, rows } = frames.spans;
       const spans = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])));
+      const names = new Map(spans.map((span) => [span.id, spanName(span)]));
+      for (const span of spans) span.replaced = span.replaces.map((id) => names.get(id) ?? `span ${id}`);
       let order = [];
       const orders = frames.turns.map(({ gone, came }) => {
         const leaving = new Set(gone);
@@ -26,6 +28,23 @@ function startViewer() {
       runs.set(number, { ...frames, spans, orders, capacity, kinds });
     }
     return runs.get(number);
+  }
+
+  const reachable = () => [...body.querySelectorAll("[tabindex='0'], summary")];
+  const nameOf = (node) => (node.getAttribute("aria-label") ?? node.textContent).replace(/[\d,]+/g, "");
+
+  // Makes a change; a focus that it takes away goes to what then has the same name but for its numbers, or
+  // else to the viewer.
+  function keepingFocus(change) {
+    const holder = document.activeElement;
+    const alike = () => reachable().filter((node) => nameOf(node) === nameOf(holder));
+    const place = alike().indexOf(holder);
+    const wasOpen = holder.parentElement?.open;
+    change();
+    if (holder.isConnected || body.contains(document.activeElement)) return;
+    const heir = alike().slice(0, place + 1).at(-1) ?? viewer;
+    if (heir.matches("summary")) heir.parentElement.open = wasOpen;
+    heir.focus({ preventScroll: true });
   }
 
   function show() {
@@ -60,7 +79,7 @@ function startViewer() {
     const rewrites = turn.rewrites.map((number) => tellRewrite(run.rewrites[number], run.spans));
     at("rewrites").replaceChildren(...(rewrites.length ? rewrites : [made("p", { class: "note" }, "None.")]));
     for (const button of viewer.querySelectorAll("[data-step]"))
-      button.disabled = steps[button.dataset.step]() === place;
+      button.setAttribute("aria-disabled", steps[button.dataset.step]() === place); // it keeps its focus
   }
 
   // Makes one block the one that is told and that the Tab key reaches.
@@ -101,7 +120,7 @@ function startViewer() {
     const there = Math.min(Math.max(turn, 0), run.turns.length - 1);
     if (there === place) return;
     place = there;
-    show();
+    keepingFocus(show);
   }
 
   const found = (turn) => (turn < 0 ? place : turn);
@@ -125,7 +144,9 @@ function startViewer() {
 
   viewer.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest("input, select, textarea");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const region = event.target.closest(".scroll");
+    const isScrolling = region && region.scrollWidth > region.clientWidth && event.key.startsWith("Arrow");
+    if (isTyping || isScrolling || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (Object.hasOwn(keys, event.key)) goTo(steps[keys[event.key]]());
     else if (event.key === "j") choose(Math.min(chosen + 1, blocks.length - 1), true);
     else if (event.key === "k") choose(chosen - 1, true);
@@ -137,9 +158,10 @@ function startViewer() {
     if (step) goTo(steps[step]());
   });
   // A pointer that rests while the picture changes under it has not chosen: pointermove, not pointerover.
+  // The picture itself must not listen to focusin: a drawing that does is a stop of the Tab key.
   for (const kind of ["pointermove", "focusin", "click"])
-    picture.addEventListener(kind, (event) => {
-      const block = event.target.closest(".block");
+    viewer.addEventListener(kind, (event) => {
+      const block = event.target.closest("#viewer-blocks .block");
       if (block && block.place !== chosen) choose(block.place, false);
     });
   strip.addEventListener("click", (event) => goTo(cursor.turnAt(event.clientX - strip.getBoundingClientRect().left)));
@@ -152,7 +174,7 @@ function startViewer() {
   new ResizeObserver(() => {
     if (picture.clientWidth === width) return; // what is drawn changes the height only
     width = picture.clientWidth;
-    drawRun();
+    keepingFocus(drawRun);
   }).observe(picture);
 }
 

@@ -124,7 +124,7 @@ def test_yes_or_no_is_compared_as_shares(build: Build, runs_of: Rows) -> None:
     assert row["p"] == pytest.approx(stats.binomtest(9, 11).pvalue)
     assert row["adjusted_p"] == row["p"]
     assert row["mean"] == pytest.approx(7 / 20)
-    low, high = stats.norm.interval(0.95, 7 / 22, np.sqrt((12 / 22 - (7 / 22) ** 2) / 22))
+    low, high = stats.t.interval(0.95, 19, 7 / 22, np.sqrt((13 / 22 - (7 / 22) ** 2) / 22))
     assert (row["low"], row["high"]) == pytest.approx((low, high))
     assert (row["n"], row["missing"]) == (20, 0)
 

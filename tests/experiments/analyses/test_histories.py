@@ -13,8 +13,8 @@ import pytest
 from experiments.analyses.histories import History, histories, turns_of, warm_up
 from experiments.experiment import load_experiment
 from experiments.plan import Coordinates
+from experiments.reading import read_table
 from experiments.results import Results
-from experiments.store import read_table
 from experiments.sweeping import sweep
 from policies.loader import CATALOGUE as POLICIES
 from scenarios.scenario import CATALOGUE as SCENARIOS
@@ -34,7 +34,7 @@ def results(small_experiment: Path, tmp_path: Path) -> Results:
     text = text.replace("[40, 110]", "[110, 40]")
     small_experiment.write_text(text)
     experiment = load_experiment(str(small_experiment))
-    sweep(experiment, tmp_path / "out", workers=1, show="none")
+    sweep(experiment, tmp_path / "out", workers=0, show="none")
     return Results(tmp_path / "out", experiment)
 
 
@@ -87,7 +87,7 @@ def test_where_every_run_fails_there_is_no_history(zoo: str, small_experiment: P
     text = small_experiment.read_text().replace("naive-never-summarised", f"{zoo}:RaisesInCheck")
     small_experiment.write_text(text.replace("replications = 15", "replications = 1"))
     experiment = load_experiment(str(small_experiment))
-    assert sweep(experiment, tmp_path / "out", workers=1, show="none") == 4
+    assert sweep(experiment, tmp_path / "out", workers=0, show="none") == 4
     with pytest.raises(InputError, match="no run has finished"):
         histories(Results(tmp_path / "out", experiment))
 
@@ -107,7 +107,7 @@ def test_a_step_is_cut_where_it_is() -> None:
     noise = np.random.default_rng(2).normal(0, 5, 160)
     runs = [history([0.0] * 40 + (60 + sign * noise).tolist()) for sign in (1, -1)]
     table, cut = warm_up(runs, 5)
-    assert cut == 41
+    assert cut == {"p": 41}
     assert table["turn"].tolist() == list(range(1, 201))
     assert table["mean"].tolist() == pytest.approx([0.0] * 40 + [60.0] * 160)
     smoothed = table["smoothed"].to_numpy()
@@ -120,17 +120,19 @@ def test_a_step_is_cut_where_it_is() -> None:
 @pytest.mark.parametrize("turns", [100, 104])
 def test_a_run_that_never_levels_has_no_cut(turns: int) -> None:
     """Of a straight line any later start is better, so the rule stops at half, its limit."""
-    assert warm_up([history([float(turn) for turn in range(turns)])], 5)[1] is None
+    assert warm_up([history([float(turn) for turn in range(turns)])], 5)[1] == {"p": None}
     step = [0.0] * 45 + [60.0, 61.0] * ((turns - 45) // 2 + 1)  # a batch before the limit can be told
-    assert warm_up([history(step[:turns])], 5)[1] == 46
+    assert warm_up([history(step[:turns])], 5)[1] == {"p": 46}
 
 
 @pytest.mark.unit
-def test_runs_are_cut_to_the_shortest_and_others_do_not_count() -> None:
-    runs = [history([10.0] * 60), history([30.0] * 80), history([99.0] * 55, "other")]
-    table, cut = warm_up(runs, 5)
-    assert (len(table), cut) == (60, 1)
-    assert set(table["mean"]) == {20}
+def test_runs_are_cut_to_the_shortest_of_their_policy() -> None:
+    runs = [history([10.0] * 60), history([30.0] * 80)]
+    runs += [history([99.0] * 55, "other"), history([1.0], "short")]
+    table, cuts = warm_up(runs, 5)
+    assert cuts == {"p": 1, "other": 1, "short": None}
+    assert table.groupby("policy").size().to_dict() == {"p": 60, "other": 55}
+    assert table.groupby("policy")["mean"].unique().to_dict() == {"p": [20.0], "other": [99.0]}
 
 
 @pytest.mark.unit

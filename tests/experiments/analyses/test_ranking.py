@@ -11,6 +11,7 @@ from scipy import stats
 
 from experiments.analyses.ranking import ranking, statements
 from experiments.experiment import Experiment, PlotTable
+from simulator import InputError
 
 Build = Callable[..., Experiment]
 Rows = Callable[..., pd.DataFrame]
@@ -91,7 +92,7 @@ def test_a_bound_is_no_rival(build: Build, runs_of: Rows) -> None:
 
 @pytest.mark.unit
 def test_leads_are_taken_in_common_worlds(build: Build, runs_of: Rows) -> None:
-    """One policy has no response in the worlds that are hard: its mean flatters it, its lead does not."""
+    """One policy has no response in the hard worlds: there its rivals do not count, and it is no best."""
     experiment = build(("a", "b"), replications=WORLDS)
 
     def value(at: dict[str, object], world: int) -> float | None:
@@ -101,11 +102,15 @@ def test_leads_are_taken_in_common_worlds(build: Build, runs_of: Rows) -> None:
         return 100.0 if hard else 1.0 + 0.01 * world
 
     table = ranking(runs_of(experiment, value), experiment, LOWER).set_index("policy")
-    assert table.loc["b", "rank"] == 1
+    assert table["rank"].to_dict() == {"a": 1, "b": 2}
+    assert table["mean"].to_dict() == pytest.approx({"a": 1.02, "b": 2.0})
     assert table.loc["a", "lead"] == pytest.approx(1 - 0.02)
     assert table["best"].to_dict() == {"a": True, "b": False}
     assert set(table["worlds"]) == {WORLDS // 2}
-    assert table["n"].to_dict() == {"a": WORLDS, "b": WORLDS // 2}
+    assert table["n"].to_dict() == {"a": WORLDS // 2, "b": WORLDS // 2}
+    assert table["missing"].to_dict() == {"a": 0, "b": WORLDS // 2}
+    (said,) = statements(runs_of(experiment, value), experiment, LOWER)
+    assert "a is the best of 2; 5 of 10 worlds, b lacks 5, 95% confidence" in said
 
 
 @pytest.mark.unit
@@ -118,7 +123,11 @@ def test_where_nothing_can_be_selected(build: Build, runs_of: Rows) -> None:
     assert not table["best"].any()
     assert table["n"].to_dict() == {"a": WORLDS, "mute": 0}
     assert statements(runs, experiment, LOWER) == [
-        "s, y (lower is better): too few worlds in common to select"
+        "s, y (lower is better): no selection, a alone can be ranked"
+    ]
+    none = runs_of(experiment, lambda *_: None)
+    assert statements(none, experiment, LOWER) == [
+        "s, y (lower is better): no selection, no policy can be ranked"
     ]
 
 
@@ -127,7 +136,7 @@ def test_what_is_said_of_several_places(build: Build, runs_of: Rows) -> None:
     """In one place a wins, in the other all are alike: only a may be the best in both."""
     experiment = build(("a", "b"), scenarios=("calm", "wild"), replications=WORLDS)
     runs = runs_of(experiment, lambda at, _: float(at["scenario"] == "calm" and at["policy"] == "b"))
-    ending = f"; {WORLDS} worlds, 95% confidence (2 of 2 are the same in each: no chance is in them)"
+    ending = f"; {WORLDS} worlds, 95% confidence (2 of 2 had one value in all of these worlds)"
     assert statements(runs, experiment, LOWER) == [
         f"calm, y (lower is better): a is the best of 2{ending}",
         f"wild, y (lower is better): all 2 policies are alike in every world{ending}",
@@ -167,16 +176,109 @@ def test_the_true_best_is_nearly_always_in_the_subset(build: Build, runs_of: Row
     assert table.groupby("place")["best"].sum().lt(4).any()  # and the subset is no mere list of all
 
 
+# ------------------------------------------------------------------------------------ whose lack it is
+
+
+@pytest.mark.unit
+def test_who_lacks_the_response_is_named(build: Build, runs_of: Rows) -> None:
+    """Two policies have all worlds, a third but one: it takes the verdict from all, and is told."""
+    experiment = build(("a", "b", "rare"), replications=WORLDS)
+    made = means({"a": 9, "b": 4, "rare": 6}, 0.5)
+    runs = runs_of(experiment, lambda at, n: None if at["policy"] == "rare" and n else made(at, n))
+    (said,) = statements(runs, experiment, LOWER)
+    assert said.endswith(
+        "no selection, too few worlds in common: of 10 worlds rare has 1, a has 10, b has 10"
+    )
+    table = ranking(runs, experiment, LOWER).set_index("policy")
+    assert table["missing"].to_dict() == {"a": 0, "b": 0, "rare": WORLDS - 1}
+    assert set(table["n"]) == {1}  # ranked in the one world that all have
+
+
+@pytest.mark.unit
+def test_without_a_world_in_common_each_has_its_own(build: Build, runs_of: Rows) -> None:
+    experiment = build(("a", "b"), replications=WORLDS)
+    runs = runs_of(experiment, lambda at, n: float(n) if (at["policy"] == "a") == (n < 4) else None)
+    table = ranking(runs, experiment, LOWER).set_index("policy")
+    assert table["n"].to_dict() == {"a": 4, "b": WORLDS - 4}
+    assert table["mean"].to_dict() == {"a": 1.5, "b": 6.5}
+    assert table["rank"].to_dict() == {"a": 1, "b": 2}
+    assert not table["best"].any()
+
+
+# ------------------------------------------------------------------------------------ after a race
+
+RACE = {"rule": "best", "response": "y", "indifference": 1.0, "first": 5, "cap": WORLDS}
+
+
+def raced(build: Build, runs_of: Rows, **rule: object) -> tuple[Experiment, pd.DataFrame]:
+    """A race that a wins over b after ten worlds; c is out after five. On z the order is c, b, a."""
+    experiment = build(("a", "b", "c"), responses=["y", "z"], replications={**RACE, **rule})
+    shift = {"a": 0.0, "b": 2.0, "c": 90.0}
+    noise = np.random.default_rng(12).normal(0, 0.3, (3, WORLDS))
+
+    def y(at: dict[str, object], world: int) -> float:
+        return shift[str(at["policy"])] + float(noise["abc".index(str(at["policy"])), world])
+
+    runs = runs_of(experiment, y, z=lambda at, world: 5.0 * y(at, world) - 12 * shift[str(at["policy"])])
+    return experiment, runs[(runs["policy"] != "c") | (runs["replication"] < 5)]
+
+
 @pytest.mark.unit
 def test_after_a_race_its_own_verdict_stands(build: Build, runs_of: Rows) -> None:
-    """Who fell out has few worlds; the winner of the race is the best, and nobody is ranked beside it."""
-    rule = {"rule": "best", "response": "y", "indifference": 1.0, "first": 5, "cap": WORLDS}
-    experiment = build(("a", "b", "c"), replications=rule)
-    shift = {"a": 0.0, "b": 2.0, "c": 90.0}
-    runs = runs_of(experiment, lambda at, world: shift[str(at["policy"])] + (world * 7 % 5) / 10)
-    runs = runs[(runs["policy"] != "c") | (runs["replication"] < 5)]
+    """The winner of the race is the best, if anyone is; no leads stand beside it; who fell out is behind."""
+    experiment, runs = raced(build, runs_of)
     table = ranking(runs, experiment, LOWER).set_index("policy")
     assert table["best"].to_dict() == {"a": True, "b": False, "c": False}
+    assert table["rank"].to_dict() == {"a": 1, "b": 2, "c": 3}
+    assert table["n"].to_dict() == {"a": WORLDS, "b": WORLDS, "c": 5}
     assert table["lead"].isna().all()
     (said,) = statements(runs, experiment, LOWER)
-    assert "a is the best or within 1 of it, with 95% confidence" in said
+    assert "a is the best, with 95% confidence if the best leads by 1 or more, after " in said
+    assert "within" not in said  # which Kim and Nelson do not show
+
+
+@pytest.mark.unit
+def test_another_response_is_ranked_among_those_that_ran_to_the_end(build: Build, runs_of: Rows) -> None:
+    experiment, runs = raced(build, runs_of)
+    other = PlotTable(kind="ranking", response="z")
+    table = ranking(runs, experiment, other).set_index("policy")
+    assert table["best"].to_dict() == {"a": False, "b": True, "c": False}
+    assert table["rank"].to_dict() == {"a": 2, "b": 1, "c": 3}  # c is lowest, in five worlds
+    assert table["mean"].idxmin() == "c"
+    assert table["worlds"].unique().tolist() == [WORLDS]
+    (said,) = statements(runs, experiment, other)
+    assert "b is the best of 2; 10 worlds" in said
+    assert said.endswith("; the race on y stopped c after 5")
+
+
+@pytest.mark.unit
+def test_a_ranking_does_not_turn_its_race_round(build: Build, runs_of: Rows) -> None:
+    """The race kept the lowest: the best of a ranking by the highest would be the worst but for the first."""
+    experiment, runs = raced(build, runs_of)
+    for show in (ranking, statements):
+        with pytest.raises(InputError, match="the race on y took lower for better, and this ranking higher"):
+            show(runs, experiment, HIGHER)
+    ranking(runs, experiment, PlotTable(kind="ranking", response="z", better="higher"))
+
+
+@pytest.mark.unit
+def test_a_barred_winner_is_no_best(build: Build, runs_of: Rows) -> None:
+    experiment, runs = raced(build, runs_of)
+    runs = runs.assign(stopped=(runs["policy"] == "a").astype(float))
+    plot = LOWER.model_copy(update={"barred_by": "stopped"})
+    assert not ranking(runs, experiment, plot)["best"].any()
+    (said,) = statements(runs, experiment, plot)
+    assert said.endswith("no verdict, a has won the race and is barred")
+
+
+@pytest.mark.unit
+def test_a_race_between_equals_has_no_winner(build: Build, runs_of: Rows) -> None:
+    """Its rule draws one of those that are alike in all worlds; the ranking does not call that the best."""
+    experiment = build(("a", "b"), replications=RACE)
+    runs = runs_of(experiment, lambda _, world: float(world % 3))
+    runs = runs[runs["replication"] < 5]
+    table = ranking(runs, experiment, LOWER)
+    assert table["best"].all()
+    assert table["rank"].tolist() == [1, 1]
+    (said,) = statements(runs, experiment, LOWER)
+    assert "all 2 policies are alike in every world; 5 worlds" in said

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from policies import load_policy
 from scenarios import load_scenario
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIETLY = (
@@ -27,6 +28,9 @@ QUIETLY = (
     "--disable-sync",
 )
 """A browser that asks nothing of the network by itself, nor of the kernel what a container lacks."""
+
+PATIENCE = 20
+"""Seconds that a busy machine may take."""
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>",
@@ -48,6 +52,56 @@ def browser() -> Iterator[Browser]:
         launched = driver.chromium.launch(executable_path=found, args=list(QUIETLY), headless=True)
         yield launched
         launched.close()
+
+
+class Opened:
+    """A page with all that it said and asked for."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(message.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(address)
+
+    @property
+    def state(self) -> str:
+        return self.page.locator("#viewer-state").inner_text()
+
+    def press(self, *keys: str) -> str:
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self.state
+
+    def until(self, condition: str) -> None:
+        """Wait until an expression is true; the page's policy forbids Playwright to ask from inside."""
+        end = time.monotonic() + PATIENCE
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < end, condition
+            self.page.wait_for_timeout(20)
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str) -> Iterator[Callable[..., Opened]]:
+    """Open the module's report; at the end it has said nothing and asked for nothing but itself."""
+    contexts = []
+    pages: list[Opened] = []
+
+    def open_it(width: int = 1280, **more: Any) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": 800}, **more)
+        contexts.append(context)
+        pages.append(Opened(context.new_page(), address))
+        return pages[-1]
+
+    yield open_it
+    for one in pages:
+        assert one.said == []
+        assert [url for url in one.asked if not url.startswith("data:")] == [address]
+    for context in contexts:
+        context.close()
 
 
 @cache

@@ -31,7 +31,7 @@ class Read(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[tuple[str, str]] = []
         self.open: list[str] = []
-        self.feed(html)
+        self.feed(html.replace("<wbr>", ""))  # where a word may break is no text
         self.close()
         assert self.open == []
 
@@ -65,6 +65,7 @@ def full_page(hostile: tuple[str, ...], frames: object) -> ReportPage:
         source=hostile[2],
         shows=hostile[3],
         answers=hostile,
+        gaps=hostile,
         design=tuple((text, text) for text in hostile),
         tables=(table,),
         figures=(FigurePart(hostile[0], hostile[1], hostile[2], SVG),),

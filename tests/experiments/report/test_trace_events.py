@@ -3,53 +3,93 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments import runs
 from experiments.report import trace_events
 from experiments.report.trace_events import chrome_trace, write_chrome_trace
 from policies import load_policy
 from scenarios import load_scenario
-from simulator import InputError, simulate
+from simulator import InputError, Policy, Run, Setting, simulate
 
 pytestmark = pytest.mark.unit
 
-RUNS = [("rewrite-budget-spiral", "guarded"), ("all-four", "naive"), ("machine-repair", "always-escalates")]
+RUNS = [
+    ("rewrite-budget-spiral", "guarded"),
+    ("all-four", "naive"),
+    ("machine-repair", "always-escalates"),
+    ("zoo-coding-agent", "aider"),
+]
+AROUND = {"turn": None, "rewrite": "turn", "phase": "rewrite"}
+BESIDE = {"rewrite": None, "phase": "rewrite"}
 HORIZON = 220
 MICROSECOND = 1e-6
 
 
-def traced(scenario: str, policy: str) -> tuple[dict[str, Any], Any]:
-    setting = replace(load_scenario(scenario).setting(), horizon=HORIZON)
-    return chrome_trace(setting, load_policy(policy), 5), simulate(setting, load_policy(policy), 5)
+@cache
+def made(scenario: str, name: str) -> tuple[Run, Setting, Policy]:
+    setting, policy = replace(load_scenario(scenario).setting(), horizon=HORIZON), load_policy(name)
+    return simulate(setting, policy, 5), setting, policy
 
 
-@pytest.mark.parametrize(("scenario", "policy"), RUNS)
-def test_slices_of_one_track_nest(scenario: str, policy: str) -> None:
-    trace, _ = traced(scenario, policy)
+def traced(scenario: str, policy: str) -> tuple[dict[str, Any], Run]:
+    run, *of = made(scenario, policy)
+    return chrome_trace(run, *of), run
+
+
+def slices_by_track(trace: dict[str, Any]) -> dict[tuple[int, int], list[dict[str, Any]]]:
     tracks: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
-            assert event["dur"] >= 0
             tracks.setdefault((event["pid"], event["tid"]), []).append(event)
-    inside = {"turn": None, "rewrite": "turn", "phase": "rewrite"}
-    for slices in tracks.values():
+    return tracks
+
+
+@pytest.mark.parametrize(("scenario", "policy"), RUNS)
+def test_slices_of_one_track_nest_as_they_are_written(scenario: str, policy: str) -> None:
+    trace, _ = traced(scenario, policy)
+    begins = [event["ts"] for event in trace["traceEvents"] if "ts" in event]
+    assert begins == sorted(begins)
+    for slices in slices_by_track(trace).values():
+        inside = AROUND if slices[0]["cat"] == "turn" else BESIDE
+        ranks = list(inside)
         around: list[dict[str, Any]] = []
-        # As they were written: what begins with what is around it comes after it.
-        order = list(inside)
-        for event in sorted(slices, key=lambda one: (one["ts"], -one["dur"], order.index(one["cat"]))):
+        for event in slices:
             end = event["ts"] + event["dur"]
-            while around and around[-1]["ts"] + around[-1]["dur"] < end:
-                assert around[-1]["ts"] + around[-1]["dur"] <= event["ts"], (around[-1], event)
-                around.pop()
-            while around and order.index(around[-1]["cat"]) >= order.index(event["cat"]):
-                assert around[-1]["ts"] + around[-1]["dur"] <= event["ts"], (around[-1], event)
-                around.pop()
+            assert event["dur"] >= 0
+            while around and ranks.index(around[-1]["cat"]) >= ranks.index(event["cat"]):
+                over = around.pop()
+                assert over["ts"] + over["dur"] <= event["ts"], (over, event)
             assert (around[-1]["cat"] if around else None) == inside[event["cat"]]
+            assert not around or end <= around[-1]["ts"] + around[-1]["dur"], (around[-1], event)
             around.append(event)
+
+
+def test_what_runs_beside_the_turns_is_a_track_of_its_own_that_says_so() -> None:
+    trace, run = traced("zoo-coding-agent", "aider")
+    beside = slices_by_track(trace)[1, 2]
+    own = [event for event in beside if event["cat"] == "rewrite"]
+    entries = run.rewrite_rows
+    assert [event["ts"] for event in own] == [round(entry.time_s / MICROSECOND) for entry in entries]
+    assert [event["dur"] for event in own] == pytest.approx(
+        [entry.rewrite_seconds / MICROSECOND for entry in entries], abs=1
+    )
+    ends = {row.turn: row.time_s for row in run.turn_rows}
+    assert any(entry.time_s + entry.rewrite_seconds > ends[entry.turn] for entry in entries)
+    names = {
+        (event["tid"], event["args"]["name"])
+        for event in trace["traceEvents"]
+        if event["name"] == "thread_name"
+    }
+    assert names == {(1, "turns"), (2, "background rewrites")}
+    inline, _ = traced("rewrite-budget-spiral", "guarded")
+    assert {event["tid"] for event in inline["traceEvents"] if "tid" in event} == {1}
 
 
 @pytest.mark.parametrize(("scenario", "policy"), RUNS)
@@ -79,20 +119,24 @@ def test_rewrites_have_their_phases_and_figures() -> None:
 @pytest.mark.parametrize(("scenario", "policy"), RUNS)
 def test_counters_and_instants_are_the_rows(scenario: str, policy: str) -> None:
     trace, run = traced(scenario, policy)
-    counts: dict[str, list[int]] = {}
-    for event in trace["traceEvents"]:
-        if event["ph"] == "C":
-            counts.setdefault(event["name"], []).append(event["args"]["tokens"])
-    assert counts["tokens, true"] == [row.tokens for row in run.turn_rows]
-    assert counts["tokens, believed"] == [row.believed_tokens for row in run.turn_rows]
-    instants = [event["name"] for event in trace["traceEvents"] if event["ph"] == "i"]
-    assert instants == [row.kind for row in run.event_rows]
+    for agent in {row.agent for row in run.turn_rows}:
+        own = [event for event in trace["traceEvents"] if event["pid"] == agent + 1]
+        counts: dict[str, list[int]] = {}
+        for event in own:
+            if event["ph"] == "C":
+                counts.setdefault(event["name"], []).append(event["args"]["tokens"])
+        rows = [row for row in run.turn_rows if row.agent == agent]
+        assert counts["tokens, true"] == [row.tokens for row in rows]
+        assert counts["tokens, believed"] == [row.believed_tokens for row in rows]
+        instants = [event["name"] for event in own if event["ph"] == "i"]
+        assert instants == [row.kind for row in run.event_rows if row.agent == agent]
 
 
 def test_a_changed_window_is_counted_from_its_turn_on() -> None:
     setting = load_scenario("rewrite-budget-spiral").setting()
     world = replace(setting.world, windows=((10, 9_000),))
-    trace = chrome_trace(replace(setting, world=world, horizon=20), load_policy("never-rewrite"), 1)
+    changed, policy = replace(setting, world=world, horizon=20), load_policy("never-rewrite")
+    trace = chrome_trace(simulate(changed, policy, 1), changed, policy)
     counted = [event for event in trace["traceEvents"] if event["name"] == "window" and event["ph"] == "C"]  # type: ignore[attr-defined]
     ends = [event["ts"] + event["dur"] for event in trace["traceEvents"] if event["ph"] == "X"]  # type: ignore[attr-defined]
     assert [(event["ts"], event["args"]["tokens"]) for event in counted] == [
@@ -124,3 +168,21 @@ def test_the_file_is_json_whole_or_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a-file"):
         write_chrome_trace(blocked / "run.json", trace)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a-file", "run.trace.json"]
+
+
+def test_the_command_traces_the_one_run_that_it_tells(
+    command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_runs: list[Run] = []
+
+    def noted(*given: Any, **named: Any) -> Run:
+        made_runs.append(simulate(*given, **named))
+        return made_runs[-1]
+
+    monkeypatch.setattr(runs, "simulate", noted)
+    path = tmp_path / "new" / "run.trace.json"
+    told = command("run", "all-four", "--policy", "naive", "--set", "run.horizon=40", "--trace", path)
+    assert told.code == 0
+    (run,) = made_runs
+    turns = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") == "turn"]
+    assert [event["args"]["tokens"] for event in turns] == [row.tokens for row in run.turn_rows]

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from experiments.report import Column, FigurePart, ReportPage, TablePart, ViewedRun, render
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from experiments.report.page import LONGEST_OPEN
 
 pytestmark = pytest.mark.contract
+
+Open = Callable[..., Any]
 
 SVG = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="700" height="200"><rect width="700" height="200"/></svg>'
 )
 RUNS = [("rewrite-budget-spiral", "guarded"), ("rewrite-budget-spiral", "naive")]
-NARROW, WIDE = 360, 1600
+THIN, NARROW, WIDE = 240, 360, 1600
+DRAWN = 700  # pixels, as wide as the figure is by itself
+LIGHT = 230  # of 255, the least of red, green and blue
 READABLE = 4.5  # W3C, Web Content Accessibility Guidelines 2.2, success criterion 1.4.3
 
 CONTRAST = """() => {
@@ -38,7 +41,7 @@ CONTRAST = """() => {
     return "rgb(255, 255, 255)";
   };
   const hasText = (node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-  const isRead = (node) => !node.closest("svg, script, noscript, :disabled") && node.checkVisibility();
+  const isRead = (node) => !node.closest("svg, script, noscript") && node.checkVisibility();
   return [...document.body.querySelectorAll("*")]
     .filter((node) => isRead(node) && hasText(node))
     .map((node) => {
@@ -78,7 +81,7 @@ def address(
         question="What does a rewrite cost?",
         answers=hostile,
         design=tuple((text, text) for text in hostile),
-        tables=(table,),
+        tables=(table, TablePart("Long", "", (Column("a"), Column("b")), (("1", "2"),) * (LONGEST_OPEN + 1))),
         figures=(FigurePart("A figure", hostile[0], "a bar", SVG),),
         failures=table,
         manifest={"digest": "f" * 400, "policy": dict.fromkeys(hostile, "x")},
@@ -92,50 +95,7 @@ def address(
     return path.as_uri()
 
 
-class Opened:
-    """A page with all that it said and asked for."""
-
-    def __init__(self, page: Page, address: str) -> None:
-        self.page = page
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.goto(address)
-
-    @property
-    def state(self) -> str:
-        return self.page.locator("#viewer-state").inner_text()
-
-    def press(self, *keys: str) -> str:
-        for key in keys:
-            self.page.keyboard.press(key)
-        return self.state
-
-
-@pytest.fixture
-def opened(browser: Browser, address: str) -> Iterator[Callable[..., Opened]]:
-    """Open the report; at the end it has said nothing and asked for nothing but itself."""
-    contexts = []
-    pages: list[Opened] = []
-
-    def open_it(width: int = 1280, **more: Any) -> Opened:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **more)
-        contexts.append(context)
-        pages.append(Opened(context.new_page(), address))
-        return pages[-1]
-
-    yield open_it
-    for one in pages:
-        assert one.said == []
-        assert [url for url in one.asked if not url.startswith("data:")] == [address]
-    for context in contexts:
-        context.close()
-
-
-def test_the_viewer_is_stepped_by_keyboard(opened: Callable[..., Opened], frames: Callable[..., Any]) -> None:
+def test_the_viewer_is_stepped_by_keyboard(opened: Open, frames: Callable[..., Any]) -> None:
     one = opened()
     told = frames(*RUNS[0])
     rewritten = [turn["turn"] for turn in told["turns"] if turn["rewrites"]]
@@ -154,9 +114,12 @@ def test_the_viewer_is_stepped_by_keyboard(opened: Callable[..., Opened], frames
     assert one.press("Home", "ArrowLeft").startswith("Turn 1 of ")
 
 
-def test_what_is_drawn_and_told_is_what_the_frames_say(
-    opened: Callable[..., Opened], frames: Callable[..., Any]
-) -> None:
+def name_of(kind: str, number: int) -> str:
+    words = kind.replace("_", " ")
+    return "head" if kind == "head" else f"own {words} {-number}" if number < 0 else f"{words} {number}"
+
+
+def test_what_is_drawn_and_told_is_what_the_frames_say(opened: Open, frames: Callable[..., Any]) -> None:
     one = opened()
     told = frames(*RUNS[0])
     place = next(place for place, turn in enumerate(told["turns"]) if turn["rewrites"])
@@ -173,9 +136,7 @@ def test_what_is_drawn_and_told_is_what_the_frames_say(
         "all => all.map(block => block.getAttribute('aria-label'))"
     )
     spans = [told["spans"]["rows"][span] for span in order]
-    assert [label.split(" (")[0] for label in labels] == [
-        f"{span[1].replace('_', ' ')} {span[0]}" for span in spans
-    ]
+    assert [label.split(" (")[0] for label in labels] == [name_of(kind, number) for number, kind, *_ in spans]
     assert f"{turn['tokens']:,} tokens" in one.state
     ledger = one.page.locator("#viewer-rewrites table").first.inner_text()
     assert f"{rewrite['entry']['freed']:,}" in ledger
@@ -188,7 +149,7 @@ def test_what_is_drawn_and_told_is_what_the_frames_say(
     assert f"net {proof['net']:,}" in verdicts
 
 
-def test_buttons_slider_strip_and_choice_move_it_too(opened: Callable[..., Opened]) -> None:
+def test_buttons_slider_strip_and_choice_move_it_too(opened: Open) -> None:
     one = opened()
     page = one.page
     page.get_by_role("button", name="Next turn").click()
@@ -206,10 +167,10 @@ def test_buttons_slider_strip_and_choice_move_it_too(opened: Callable[..., Opene
     assert one.press("n").split(":")[0] != before.split(":")[0]  # the list's own key: the run called naive
     assert one.state.startswith("Turn 1 of ")
     page.locator("#viewer-run").select_option("0")
-    assert page.get_by_role("button", name="Previous turn").is_disabled()
+    assert page.get_by_role("button", name="Previous turn").get_attribute("aria-disabled") == "true"
 
 
-def test_keys_are_the_page_s_own_outside_of_the_viewer(opened: Callable[..., Opened]) -> None:
+def test_keys_are_the_page_s_own_outside_of_the_viewer(opened: Open) -> None:
     one = opened()
     one.page.locator(".skip").focus()
     before = one.state
@@ -220,13 +181,13 @@ def test_keys_are_the_page_s_own_outside_of_the_viewer(opened: Callable[..., Ope
     assert one.page.evaluate("scrollY + innerHeight < document.documentElement.scrollHeight")
 
 
-def test_a_block_tells_its_facts_by_pointer_and_by_key(opened: Callable[..., Opened]) -> None:
+def test_a_block_tells_its_facts_by_pointer_and_by_key(opened: Open) -> None:
     one = opened()
     one.page.locator("#viewer").focus()
     one.press("End")
     blocks = one.page.locator("#viewer-blocks .block")
     facts = one.page.locator("#viewer-facts")
-    assert "head -1" in facts.inner_text()
+    assert facts.inner_text().startswith("head\n")
     assert "nothing may touch it" in facts.inner_text()
     # A block that begins in one row and ends in the next has nothing in its middle to point at.
     place = blocks.evaluate_all(WHOLE_BLOCK)
@@ -242,7 +203,7 @@ def test_a_block_tells_its_facts_by_pointer_and_by_key(opened: Callable[..., Ope
     assert blocks.evaluate_all("all => all.filter(block => block.tabIndex === 0).length") == 1
 
 
-def test_hostile_texts_stand_there_as_texts(opened: Callable[..., Opened], hostile: tuple[str, ...]) -> None:
+def test_hostile_texts_stand_there_as_texts(opened: Open, hostile: tuple[str, ...]) -> None:
     one = opened()
     assert one.page.title() == f"Report {hostile[0]} {hostile[2]}"
     text = one.page.locator("body").inner_text()
@@ -257,43 +218,46 @@ def test_hostile_texts_stand_there_as_texts(opened: Callable[..., Opened], hosti
     one.asked[1:] = []
 
 
-@pytest.mark.parametrize("width", [NARROW, 800, WIDE])
-def test_the_page_never_scrolls_sideways(opened: Callable[..., Opened], width: int) -> None:
-    one = opened(width)
+def test_the_page_never_scrolls_sideways(opened: Open) -> None:
+    one = opened(WIDE)
     one.page.locator("#viewer").focus()
-    for keys in ((), ("n",), ("End",)):
-        one.press(*keys)
-        assert one.page.evaluate("document.documentElement.scrollWidth") == width
-    table = one.page.locator("#tables .scroll")
-    assert table.evaluate("box => box.scrollWidth > box.clientWidth")
-    one.page.set_viewport_size({"width": NARROW, "height": 800})
-    one.page.wait_for_function("document.getElementById('viewer-blocks').viewBox.baseVal.width < 360")
-    assert one.page.evaluate("document.documentElement.scrollWidth") == NARROW
+    for width in (WIDE, 800, NARROW):
+        one.page.set_viewport_size({"width": width, "height": 800})
+        one.until(f"document.getElementById('viewer-blocks').viewBox.baseVal.width < {width}")
+        for key in ("Home", "n", "End"):
+            one.press(key)
+            assert one.page.evaluate("document.documentElement.scrollWidth") == width
+        table = one.page.locator("#tables .scroll").first
+        assert table.evaluate("box => box.scrollWidth > box.clientWidth")
+    figure = one.page.locator("figure .scroll")
+    assert figure.evaluate("box => box.firstElementChild.clientWidth") >= DRAWN
+    assert figure.evaluate("box => box.scrollWidth > box.clientWidth && box.tabIndex === 0")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_schemes_can_be_read(opened: Callable[..., Opened], scheme: str) -> None:
-    one = opened(color_scheme=scheme)
+def test_both_schemes_can_be_read(opened: Open) -> None:
+    one = opened()
     one.page.locator("#viewer").focus()
     one.press("n")
-    ground = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(255, 255, 255)") is (scheme == "light")
-    figure = one.page.locator("figure img").evaluate("image => getComputedStyle(image).backgroundColor")
-    assert figure == "rgb(255, 255, 255)"
-    ratios = one.page.evaluate(CONTRAST)
-    assert len(ratios) > 100
-    assert [poor for poor in ratios if poor[0] < READABLE] == []
+    for scheme in ("light", "dark"):
+        one.page.emulate_media(color_scheme=scheme)
+        ground = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") is (scheme == "light")
+        figure = one.page.locator("figure img").evaluate("image => getComputedStyle(image).backgroundColor")
+        assert figure == "rgb(255, 255, 255)"
+        ratios = one.page.evaluate(CONTRAST)
+        assert len(ratios) > 100
+        assert [poor for poor in ratios if poor[0] < READABLE] == []
 
 
-def test_without_scripts_there_is_all_but_the_viewer(opened: Callable[..., Opened]) -> None:
+def test_without_scripts_there_is_all_but_the_viewer(opened: Open) -> None:
     one = opened(java_script_enabled=False)
-    assert one.page.locator("#tables table").is_visible()
+    assert one.page.locator("#tables table").first.is_visible()
     assert one.page.locator("figure img").is_visible()
     assert "scripts are off" in one.page.locator("#viewer").inner_text()
     assert not one.page.locator("#viewer-body").is_visible()
 
 
-def test_who_hears_the_page_is_told_what_moves(opened: Callable[..., Opened]) -> None:
+def test_who_hears_the_page_is_told_what_moves(opened: Open) -> None:
     one = opened()
     page = one.page
     state = page.get_by_role("status")
@@ -308,12 +272,92 @@ def test_who_hears_the_page_is_told_what_moves(opened: Callable[..., Opened]) ->
     assert width == "3px"
 
 
-def test_it_prints_without_controls(opened: Callable[..., Opened]) -> None:
-    one = opened()
-    one.page.emulate_media(media="print")
+def test_it_prints_light_and_unfolded_and_without_controls(opened: Open) -> None:
+    one = opened(color_scheme="dark")
+    one.page.locator("#viewer").focus()
+    one.press("n")
+    folded = one.page.locator("details.long td").first
+    assert not folded.is_visible()
+    one.page.emulate_media(media="print", color_scheme="dark")
+    assert folded.is_visible()
     assert not one.page.locator("nav").is_visible()
     assert not one.page.locator(".controls").is_visible()
-    assert one.page.locator("#tables table").is_visible()
+    for name in ("body", ".card"):
+        ground = one.page.locator(name).first.evaluate("node => getComputedStyle(node).backgroundColor")
+        assert min(map(int, re.findall(r"\d+", ground))) > LIGHT
+    assert [poor for poor in one.page.evaluate(CONTRAST) if poor[0] < READABLE] == []
+
+
+FOCUSED = """() => {
+  const at = document.activeElement;
+  if (!document.getElementById("viewer").contains(at)) return null;
+  const name = at.id || at.getAttribute("aria-label") || at.textContent;
+  return at.closest(".block") ? "a block" : name.replace(/\\d+ /, "");
+}"""
+"""What in the viewer has the focus, in a word that outlives a step, or null."""
+
+FOLDED = "of them"
+OWN_KEYS = {"viewer-run", "viewer-turn"}
+BUTTONS = {"Previous rewrite", "Previous turn", "Next turn", "Next rewrite"}
+STOPS = BUTTONS | OWN_KEYS | {"a block", "Ledger entry", "In words", FOLDED}
+
+
+def test_a_step_leaves_the_focus_where_it_was_from_every_stop_of_the_tab_key(opened: Open) -> None:
+    one = opened()
+    one.page.locator("#viewer").focus()
+    before = one.press("n")
+    seen = []
+    while True:
+        one.press("Tab")
+        name = one.page.evaluate(FOCUSED)
+        if name is None:
+            break
+        seen.append(name)
+        if name not in OWN_KEYS:
+            assert one.press("n") != before, name
+            assert one.press("p") == before, name
+        if one.page.evaluate(FOCUSED) != name:
+            assert (one.page.evaluate(FOCUSED), name) == ("viewer", FOLDED)  # the other turn has no such list
+            one.press(*["Tab"] * len(seen))
+    assert set(seen) == STOPS
+
+
+def test_what_stood_open_stays_open_and_what_is_gone_leaves_the_keys_to_the_viewer(opened: Open) -> None:
+    one = opened()
+    one.page.locator("#viewer").focus()
+    one.press("n")
+    one.page.locator("#viewer-rewrites summary").last.focus()
+    one.press("Enter", "n")
+    assert one.page.locator("#viewer-rewrites details").last.evaluate("details => details.open")
+    before = one.press("ArrowLeft")
+    assert one.page.locator("#viewer-rewrites").inner_text() == "None."
+    assert one.page.evaluate(FOCUSED) == "viewer"
+    assert one.press("n") != before
+
+
+def test_a_button_at_its_end_keeps_the_focus_and_says_so(opened: Open) -> None:
+    one = opened()
+    one.page.locator("#viewer").focus()
+    one.press("End", "ArrowLeft")
+    button = one.page.get_by_role("button", name="Next turn")
+    button.focus()
+    last = one.press("Enter")
+    assert "The run ends here" in last
+    assert one.page.evaluate(FOCUSED) == "Next turn"
+    assert button.get_attribute("aria-disabled") == "true"
+    assert one.press("Enter") == last
+    assert one.press("ArrowLeft") != last
+    assert button.get_attribute("aria-disabled") == "false"
+
+
+def test_arrows_belong_to_a_table_that_scrolls(opened: Open) -> None:
+    one = opened(THIN)
+    one.page.locator("#viewer").focus()
+    before = one.press("n")
+    one.page.get_by_role("region", name="Ledger entry").focus()
+    assert one.press("ArrowRight") == before
+    one.until("document.activeElement.scrollLeft > 0")
+    assert one.press("n") != before
 
 
 def test_the_page_is_small(address: str, frames: Callable[..., Any]) -> None:

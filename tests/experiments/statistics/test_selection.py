@@ -102,7 +102,7 @@ def test_a_verdict_says_no_more_than_the_data() -> None:
     level = [1.0, 2.0, 4.0, 3.0]
     noise = [0.5, -0.5, 0.5, -0.5]
     near = [value + 0.1 + step for value, step in zip(level, noise, strict=True)]
-    far = [value + 9.0 for value in level]
+    far = [value + 9.0 + step for value, step in zip(level, noise, strict=True)]
     assert compare_with_best({"low": level, "far": far}).statement == "far is the best, with 95% confidence"
     open_verdict = compare_with_best({"low": level, "near": near})
     assert open_verdict.statement == "the best is one of low, near, with 95% confidence"
@@ -177,10 +177,39 @@ def test_the_race_is_a_function_of_the_data_and_forgets_who_fell_out() -> None:
     assert kim_nelson(mirrored, first=10, indifference=INDIFFERENCE, larger_is_better=False) == whole
 
 
+@pytest.mark.theory
+@pytest.mark.parametrize(("worlds", "told"), [(2, False), (4, False), (5, True), (9, True)])
+def test_a_lead_without_spread_is_told_when_the_sign_test_tells_it(worlds: int, told: bool) -> None:
+    """One-sided, n leads of one sign have the chance 2^-n under equality: at most 0.05 from 5 on."""
+    found = compare_with_best({"a": [1.0] * worlds, "b": [0.0] * worlds})
+    assert found.subset == (("a",) if told else ("a", "b"))
+    race = kim_nelson({"a": [1.0] * worlds, "b": [0.0] * worlds}, first=2, indifference=0.5)
+    assert (race.remaining, race.at_most) == (("a",) if told else ("a", "b"), 5)
+    assert race.replications == min(worlds, 5)
+
+
+@pytest.mark.theory
+def test_the_best_of_yes_and_no_is_kept_as_often_as_stated() -> None:
+    """Five policies, one of them the best by a little, and few worlds: Student's widths lose it too often."""
+    trials, confidence = 1_500, 0.95
+    random = np.random.default_rng(11)
+    shares = [0.9, 0.85, 0.85, 0.85, 0.85]
+    for worlds in (2, 6, 15):
+        tables = (random.random((trials, worlds, 5)) < shares).astype(float)
+        columns = [dict(zip("abcde", table.T, strict=True)) for table in tables]
+        kept = sum("a" in compare_with_best(one, confidence, of_shares=True).subset for one in columns)
+        assert kept >= fewest(trials, confidence)
+    certain = {"a": [1.0] * 40, "b": [0.0] * 40}
+    assert compare_with_best(certain, of_shares=True).subset == ("a",)
+    with pytest.raises(ValueError, match=r"lies in \[-1, 1\]"):
+        compare_with_best({"a": [1.0, 3.0], "b": [0.0, 1.0]}, of_shares=True)
+
+
 @pytest.mark.unit
-def test_policies_that_are_alike_end_the_race_at_once() -> None:
-    alike = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}
-    assert kim_nelson(alike, first=3, indifference=0.1) == Race(("x",), 3, 3)
+def test_policies_that_are_alike_end_the_race_when_the_sign_test_would() -> None:
+    few, enough = ({name: np.arange(n, dtype=float) for name in "xy"} for n in (3, 5))
+    assert kim_nelson(few, first=3, indifference=0.1) == Race(("x", "y"), 3, 5)
+    assert kim_nelson(enough, first=3, indifference=0.1) == Race(("x",), 5, 5)
 
 
 @pytest.mark.unit

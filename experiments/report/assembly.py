@@ -8,85 +8,30 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from experiments.analyses import histories
 from experiments.answers import answers
 from experiments.catalogues import toml_text
-from experiments.experiment import Experiment, PlotTable, Sequential
+from experiments.experiment import PlotTable, Sequential
 from experiments.factors import SPACE_FILLING, Factor
+from experiments.manifest import read_manifest
 from experiments.pictures import analysis_of, draw
-from experiments.plan import Coordinates, Plan
-from experiments.report.page import Column, FigurePart, ReportPage, TablePart, ViewedRun
+from experiments.report.captions import caption_of, title_of, where_numbers_are
+from experiments.report.columns import table_part
+from experiments.report.gaps import gaps
+from experiments.report.page import Column, FigurePart, ReportPage, TablePart
+from experiments.report.runs import runs_seen
 from experiments.reports import number
-from experiments.requirements import NEEDS
 from experiments.results import Results
-from experiments.store import read_manifest
 from scenarios.definitions import definition_of
-from simulator import InputError, RunFailed
+from simulator import InputError
 from simulator.errors import one_line
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_FAILURES = 200
 """Rows of failed runs that a page shows; the table of failures has all of them."""
 
 LARGE = 1_000
 """Numbers that need no decimals in a cell with an interval."""
-
-MOST_RUNS_SEEN = 12
-"""Runs that a page holds, frame by frame."""
-
-TABLE_WORDS = {
-    "mean": ("", "mean over replications"),
-    "low": ("", "lower end of the 95% interval; equal to the mean where all runs were alike"),
-    "high": ("", "upper end of the 95% interval"),
-    "n": ("runs", "runs, pairs or worlds behind the estimate"),
-    "failed": ("runs", "runs of the point that failed"),
-    "missing": ("pairs", "left out because a run has no such response"),
-    "variance_reduction": (
-        "",
-        "variance of a difference between independent worlds over that in the same worlds: "
-        "how many times the replications the pairing is worth",
-    ),
-    "p": ("", "p value that there is no difference: Student's paired test, or McNemar's of a yes or no"),
-    "adjusted_p": ("", "p value by Holm over all rows of the table"),
-    "rank": ("", "by mean, 1 being best; bounds have none"),
-    "best": ("", "may be the best: it is one of these with 95% confidence, by place"),
-    "bound": ("", "no rival, but what a policy can be held against"),
-    "barred": ("", "not ranked: in some run something happened that makes the response say nothing"),
-    "lead": ("", "mean over the best of the others; positive is better"),
-    "lead_low": ("", "lower end of the simultaneous 95% interval of the lead"),
-    "lead_high": ("", "upper end of the simultaneous 95% interval of the lead"),
-    "worlds": ("worlds", "in which all ranked policies have the response"),
-    "place": ("", "scenario and levels of the factors"),
-    "front": ("", "on the Pareto front of the estimates: no other row is as low on both and lower on one"),
-    "order": ("", "factors in the effect"),
-    "effect": ("", "change of the mean response from the first level to the second; x means interaction"),
-    "time": ("turns", "end of a step of the curve"),
-    "survival": (
-        "share",
-        "runs that last longer (Kaplan-Meier; overflow, death, halting are ends)",
-    ),
-    "at_risk": ("runs", "still going just before that time"),
-    "censored": ("runs", "last seen at that time, still going or complete"),
-    "first": (
-        "share",
-        "of the response's variance that fixing the factor alone would take away; near 0, it may be below",
-    ),
-    "total": ("share", "of the response's variance that is left if all but the factor are fixed"),
-    "mu": ("", "mean elementary effect over a full range of the factor"),
-    "mu_star": ("", "mean size of the elementary effects"),
-    "sigma": ("", "their standard deviation: curvature and interactions"),
-    "quantile": ("", "of the runs of the point"),
-    "value": ("", "of the quantile"),
-    "regime": (
-        "",
-        "spiral: mean net of an attempt below 0; insufficient: below arrivals; else stable",
-    ),
-}
-"""Unit and meaning of the columns that analyses add to factors and responses."""
 
 
 def page_of(results: Results, *, worlds: int = 1) -> ReportPage:
@@ -96,23 +41,25 @@ def page_of(results: Results, *, worlds: int = 1) -> ReportPage:
     ----------
     results : Results
     worlds : int
-        Replications of the first point whose runs can be stepped through, a run a policy.
+        Replications of a few points whose runs can be stepped through, a run a policy.
 
     Raises
     ------
     InputError
-        There are no results yet, or runs to be seen could not be made again.
+        There are no results yet.
     """
     experiment, file = results.experiment, results.experiment.file
     if results.runs.empty:
         raise InputError("holds no results yet", where=str(results.folder), expected="a sweep that has run")
     pictures = list(_pictures(results))
+    runs, unseen = runs_seen(results, worlds)
     return ReportPage(
         title=experiment.name,
         question=file.question or file.summary,
         source=file.source,
         shows=file.summary if file.question else "",
         answers=tuple(answers(results)),
+        gaps=tuple(gaps(results)),
         design=tuple(_design(results)),
         tables=(
             *(table for _, table in pictures if table is not None),
@@ -125,7 +72,8 @@ def page_of(results: Results, *, worlds: int = 1) -> ReportPage:
         commands=tuple(_commands(results)),
         file=toml_text(file.model_dump(mode="json", exclude_none=True, exclude_defaults=True)),
         glossary=tuple((name, definition_of(name)[1]) for name in file.responses),
-        runs=tuple(_runs(results, worlds)),
+        runs=runs,
+        unseen=unseen,
     )
 
 
@@ -163,7 +111,8 @@ def _replications(results: Results) -> str:
     counts = results.ran.groupby(["scenario", "point", "policy"]).size()
     made = f"{counts.min()} to {counts.max()} were made, {rule.first} at first, {rule.cap} at most"
     if rule.rule == "best":
-        return f"until the best on {rule.response} is known to within {rule.indifference:g}: {made}"
+        race = f"a race on {rule.response} with indifference {rule.indifference:g}"
+        return f"until {race} has one left: {made}"
     return f"until the half-width on {rule.response} is at most {rule.half_width:g}: {made}"
 
 
@@ -173,21 +122,19 @@ def _replications(results: Results) -> str:
 def _pictures(results: Results) -> Iterator[tuple[FigurePart | None, TablePart | None]]:
     """Yield each picture with the table that it shows; one that cannot be drawn leaves its reason."""
     for plot in results.experiment.file.pictures:
-        shown = plot.response or (f"{plot.y} against {plot.x}" if plot.x else "")
-        title = NEEDS[plot.kind].shows + (f": {shown}" if shown else "")
-        caption = f"{title}."
+        title = title_of(plot)
         try:
             table = analysis_of(results, plot)
             figure: FigurePart | None = FigurePart(
                 title=title,
-                caption=caption,
-                alt=f"{caption} The numbers stand in the tables.",
+                caption=caption_of(results, plot),
+                alt=f"{title}. {where_numbers_are(plot, has_table=table is not None)}",
                 svg=_svg(results, plot),
             )
         except InputError as fault:
             yield None, TablePart(title, one_line(str(fault)), (Column("nothing to show"),), ())
             continue
-        yield figure, None if table is None else _table(title, "", table, results.experiment)
+        yield figure, None if table is None else table_part(title, "", table, results.experiment)
 
 
 def _svg(results: Results, plot: PlotTable) -> bytes:
@@ -203,9 +150,9 @@ def _estimates(results: Results) -> Iterator[TablePart]:
     if len(experiment.scenarios) > 1 and not experiment.factors:
         yield from _means_by_scenario(results, note)
     else:
-        yield _table("means", note, results.means, experiment)
+        yield table_part("means", note, results.means, experiment)
     if experiment.file.quantiles:
-        yield _table("quantiles", "between order statistics, 95% at least", results.quantiles, experiment)
+        yield table_part("quantiles", "between order statistics, 95% at least", results.quantiles, experiment)
 
 
 def _means_by_scenario(results: Results, note: str) -> Iterator[TablePart]:
@@ -218,7 +165,7 @@ def _means_by_scenario(results: Results, note: str) -> Iterator[TablePart]:
         told = wide.reset_index()
         if means["failed"].any():
             told["failed"] = told["policy"].map(means.groupby("policy")["failed"].max())
-        yield _table(f"means in {scenario}", note, told, experiment)
+        yield table_part(f"means in {scenario}", note, told, experiment)
 
 
 def _estimate(row: Mapping[Hashable, Any]) -> str:
@@ -233,36 +180,16 @@ def _short(value: float | None) -> str:
     return number(round(value) if large and value is not None else value)
 
 
-def _table(title: str, note: str, table: pd.DataFrame, experiment: Experiment) -> TablePart:
-    columns = tuple(_column(str(name), experiment) for name in table.columns)
-    rows = tuple(tuple(map(number, row)) for row in table.itertuples(index=False))
-    return TablePart(title, note, columns, rows)
-
-
-def _column(name: str, experiment: Experiment) -> Column:
-    for factor in experiment.file.factor:
-        if factor.name == name:
-            return Column(name, factor.unit, "a factor of the design")
-    for end, words in (("_low", "lower end of the 95% interval"), ("_high", "upper end of the 95% interval")):
-        if name not in TABLE_WORDS and name.endswith(end):
-            own = _column(name.removesuffix(end), experiment)
-            return Column(name, own.unit, words)
-    if name in TABLE_WORDS:
-        return Column(name, *TABLE_WORDS[name])
-    if name in experiment.file.responses:
-        return Column(name, *definition_of(name))
-    return Column(name)
-
-
 def _failures(results: Results) -> TablePart | None:
     found = results.failures
     if found.empty:
         return None
-    told = found.drop(columns=["traceback"]).head(MOST_FAILURES)
+    places = [*results.experiment.factors, "replication", "stage", "type", "message"]
+    told = found[["policy", "scenario", *places]].head(MOST_FAILURES)
     note = f"{len(found):,} runs failed"
     if len(found) > MOST_FAILURES:
         note += f"; the first {MOST_FAILURES} are shown"
-    return _table("failed runs", note, told, results.experiment)
+    return table_part("failed runs", note, told, results.experiment)
 
 
 def _skipped(results: Results) -> Iterator[TablePart]:
@@ -272,7 +199,7 @@ def _skipped(results: Results) -> Iterator[TablePart]:
     counts = results.skipped.groupby(["policy", "scenario", "failure"], sort=False).size()
     table = counts.rename("runs").reset_index().rename(columns={"failure": "reason"})
     note = "a policy that would not be itself there; these are no failures"
-    yield _table("skipped runs", note, table, results.experiment)
+    yield table_part("skipped runs", note, table, results.experiment)
 
 
 # --------------------------------------------------------------------------- how it was made
@@ -281,7 +208,12 @@ def _skipped(results: Results) -> Iterator[TablePart]:
 def _manifest(results: Results) -> dict[str, object]:
     manifest = read_manifest(results.folder)
     sessions = [
-        {key: session.get(key) for key in ("started", "ended", "command")} for session in manifest["sessions"]
+        {
+            "started": session.get("started"),
+            "ended": session.get("ended"),
+            "command": shlex.join(session.get("command") or []),
+        }
+        for session in manifest["sessions"]
     ]
     identity = {key: manifest["identity"][key] for key in ("versions", "scenarios", "policies")}
     return {"digest": manifest["digest"], **identity, "sessions": dict(enumerate(sessions, 1))}
@@ -290,33 +222,5 @@ def _manifest(results: Results) -> dict[str, object]:
 def _commands(results: Results) -> Iterator[str]:
     name = results.experiment.name
     words = read_manifest(results.folder)["sessions"][0].get("command") or ["rewritelab", "sweep", name]
-    yield " ".join(map(shlex.quote, words))
+    yield shlex.join(words)
     yield f"rewritelab report {shlex.quote(str(results.folder))}"
-
-
-def _runs(results: Results, worlds: int) -> Iterator[ViewedRun]:
-    """Make the first runs of the first point again, to be stepped through."""
-    from experiments.report.frames import view_run
-
-    if not worlds:
-        return
-    histories.require_same(results)
-    plan = Plan(results.experiment)
-    seen = 0
-    for replication in range(min(worlds, plan.replications)):
-        for place, policy in enumerate(results.experiment.policies):
-            at = Coordinates(0, 0, place, replication)
-            if seen == MOST_RUNS_SEEN:
-                return
-            try:
-                frames = view_run(plan.setting(at), plan.policy(at), plan.seed(at))
-            except RunFailed:  # it stands among the failed ones
-                continue
-            seen += 1
-            yield ViewedRun(_label(plan, at, policy), frames)
-
-
-def _label(plan: Plan, at: Coordinates, policy: str) -> str:
-    levels = [f"{name} {level}" for name, level in plan.experiment.labels(at.point).items()]
-    where = [policy, plan.experiment.scenarios[at.scenario], *levels]
-    return ", ".join([*where, f"replication {at.replication}"])
