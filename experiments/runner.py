@@ -55,6 +55,10 @@ NO_WORKER = (BrokenExecutor, EOFError, OSError)
 """What submitting raises where no worker can be had: a dead fork server's pipe is at its end."""
 STARTING_SECONDS = 10.0
 """How long an executor may take to bring its first result, beside the time limit of tasks."""
+TRIES_TO_OPEN = 3
+"""How often an executor that has broken is opened again before it is given up."""
+SECONDS_BETWEEN_TRIES = 0.2
+DIE_AT_ONCE = "worker processes die as they start; use workers=0, or guard the script by __main__"
 STALL_SECONDS = 5.0
 """After so long without a result we look ourselves whether all workers live."""
 
@@ -330,13 +334,18 @@ class _Crew:
         yield from unpack(chunk, results)
 
     def _reopen(self) -> None:
-        close(self.executor, at_once=True)
-        self.executor = self.open_executor()
-        try:
-            self.executor.submit(os.getpid).result()
-        except NO_WORKER as error:
-            hint = "worker processes die as they start; use workers=0, or guard the script by __main__"
-            raise RunFailed("worker", hint) from error
+        """Open the executor anew. A fork server that is dying may still take the first tries along."""
+        for left in reversed(range(TRIES_TO_OPEN)):
+            close(self.executor, at_once=True)
+            self.executor = self.open_executor()
+            try:
+                self.executor.submit(os.getpid).result()
+            except NO_WORKER as error:
+                if not left:
+                    raise RunFailed("worker", DIE_AT_ONCE) from error
+                time.sleep(SECONDS_BETWEEN_TRIES)
+            else:
+                return
 
 
 def _fault(future: Future[Landed]) -> BaseException | None:

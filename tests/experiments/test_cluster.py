@@ -161,7 +161,7 @@ def nannies(hostile: Callable[[str], Path]) -> Iterator[str]:
 
 @pytest.fixture
 def hostile(small_experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Two runs of a policy that goes by its path, and two of a sound one, with a second for each."""
+    """A run of a hostile policy and one of a sound one, with little time for each that holds."""
     (tmp_path / "holds.py").write_text(HOLDS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -170,7 +170,8 @@ def hostile(small_experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def written(kind: str) -> Path:
         text = small_experiment.read_text().replace('kind = "phase"', 'kind = "table"')
-        text = text.replace("replications = 15", "replications = 2\ntime_limit_seconds = 1")
+        limit = 300 if kind == "Ends" else 1  # the nannies take a while, on a busy machine
+        text = text.replace("replications = 15", f"replications = 1\ntime_limit_seconds = {limit}")
         text = text.replace("[40, 110]", "[3]").replace("[100, 600]", "[100]")
         policies = f'["holds:{kind}", "never-rewrite"]'
         small_experiment.write_text(text.replace('["naive-never-summarised"]', policies))
@@ -195,8 +196,8 @@ def test_a_run_that_holds_or_ends_its_worker_is_a_row_as_here(
             open_executor=engine.open_executor,
             show="none",
         )
-    assert failed == 2
-    assert sweep(experiment, tmp_path / "here", workers=2, show="none") == 2
+    assert failed == 1
+    assert sweep(experiment, tmp_path / "here", workers=2, show="none") == 1
     assert tables_in(tmp_path / "there") == tables_in(tmp_path / "here")
     with cluster(nannies) as engine:
         assert engine.open_executor().submit(abs, -1).result(timeout=60) == 1
