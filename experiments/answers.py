@@ -5,9 +5,10 @@ Every figure in a sentence stands in a table beside it; nothing is estimated her
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.analyses import ranking
@@ -15,7 +16,7 @@ from experiments.analyses.boundary import boundary
 from experiments.analyses.worlds import by_place, worlds
 from experiments.experiment import PlotTable
 from experiments.pictures import shown
-from experiments.reports import number
+from experiments.reports import counted, number
 from experiments.results import Results, has_failed, limits
 from experiments.rounds import half_width
 from experiments.statistics import CONFIDENCE, excludes_zero
@@ -32,20 +33,17 @@ OVERFLOWED = "overflowed"
 
 def answers(results: Results) -> list[str]:
     """Return what each picture of an experiment shows, in sentences, and how many runs stand behind it."""
-    said: list[str] = [*_precision(results), *_small_bootstraps(results)]
+    said: list[str] = [*_unfinished(results), *_precision(results), *_small_bootstraps(results)]
     ranked = False
     for plot in results.experiment.file.pictures:
         tell = TELLING.get(plot.kind)
         if tell is None:
             continue
-        if plot.kind == "ranking" and ranked:  # of further responses only what holds everywhere
-            said.append(ranking.statements(results.ran, results.experiment, plot)[-1])
-            continue
-        ranked = ranked or plot.kind == "ranking"
-        try:
+        if plot.kind == "ranking":
+            tell = _ranking_everywhere if ranked else tell
+            ranked = True
+        with contextlib.suppress(InputError):  # what cannot be shown says so in its own place
             said.extend(tell(results, plot))
-        except InputError:  # what cannot be shown says so in its own place
-            continue
     said.extend(_never_seen(results))
     said.append(_counted(results))
     return [*said, *_skipped(results)]
@@ -54,7 +52,7 @@ def answers(results: Results) -> list[str]:
 def _counted(results: Results) -> str:
     """Return how many runs there are, and how many of them failed."""
     failed, skipped = int(has_failed(results.runs).sum()), len(results.skipped)
-    words = f"{len(results.runs):,} runs, {f'{failed:,}' if failed else 'none'} failed"
+    words = f"{counted(len(results.runs), 'run')}, {f'{failed:,}' if failed else 'none'} failed"
     return f"{words}, {skipped:,} skipped" if skipped else words
 
 
@@ -66,20 +64,36 @@ def _skipped(results: Results) -> Iterator[str]:
         yield f"skipped: {reason}: {'; '.join(told)}"
 
 
-def _precision(results: Results) -> Iterator[str]:
-    """Yield where replications ended at the cap before the figure was known as well as was asked."""
-    experiment, rule = results.experiment, results.experiment.file.replications
-    if isinstance(rule, int) or rule.half_width is None:
+def _unfinished(results: Results) -> Iterator[str]:
+    """Yield how many runs are still to be made, if any."""
+    if not results.unfinished:
         return
-    widths = []
+    least = "" if isinstance(results.experiment.file.replications, int) else "at least "
+    verb = "is" if results.unfinished == 1 else "are"
+    yield f"unfinished: {least}{counted(results.unfinished, 'more run')} {verb} wanted"
+
+
+def _precision(results: Results) -> Iterator[str]:
+    """Yield where replications ended at the cap before the figure was known as well as was asked.
+
+    Points that still want runs have not ended, and those where every run failed ended before the cap.
+    """
+    experiment, rule = results.experiment, results.experiment.file.replications
+    if isinstance(rule, int) or rule.rule != "half-width":
+        return
+    asked, ended, missed = float(rule.half_width or 0), 0, list[float]()
     for _, group in by_place(results.ran, experiment):
+        if results.wanted[group["run"].iloc[0] // results.wanted.shape[1]].any():
+            continue
+        ended += 1
         wide = worlds(group, rule.response, experiment.policies)
-        widths.append(half_width(experiment, rule, wide.to_numpy().T))
-    missed = [width for width in widths if width > rule.half_width]
+        width = half_width(experiment, rule, wide.to_numpy().T)
+        if len(wide) == rule.cap and width > asked:
+            missed.append(width)
     if missed:
         yield (
-            f"{len(missed)} of {len(widths)} points came to the cap of {rule.cap} replications with a "
-            f"half-width on {rule.response} above {rule.half_width:g}, the widest {number(max(missed))}"
+            f"{len(missed)} of {counted(ended, 'point')} came to the cap of {rule.cap} replications with a "
+            f"half-width on {rule.response} above {asked:g}, the widest {number(max(missed))}"
         )
 
 
@@ -108,20 +122,32 @@ def _small_bootstraps(results: Results) -> Iterator[str]:
 def _never_seen(results: Results) -> Iterator[str]:
     """Yield how often what no run of a mean has shown may happen all the same: 1 - 0.05^(1/n) of runs."""
     means = results.means[(results.means["n"] > 1) & (results.means["mean"] == 0)]
-    counted = [limits(str(name))[0] == 0 and not is_yes_or_no(str(name)) for name in means["response"]]
-    runs = means.loc[counted, "n"]  # of a yes or no the interval says it
+    of_counts = [limits(str(name))[0] == 0 and not is_yes_or_no(str(name)) for name in means["response"]]
+    runs = means.loc[of_counts, "n"]  # of a yes or no the interval says it
     if runs.empty:
         return
     most = 1 - (1 - CONFIDENCE) ** (1 / int(runs.min()))
     counts = f"{runs.min()}" if runs.min() == runs.max() else f"{runs.min()} to {runs.max()}"
+    one = len(runs) == 1
     yield (
-        f"{len(runs)} means are 0 in each of their {counts} runs, which is no proof that they always are: "
-        f"of one of them up to {most:.0%} of runs may be above 0, with 95% confidence"
+        f"{counted(len(runs), 'mean')} {'is' if one else 'are'} 0 in each of {'its' if one else 'their'} "
+        f"{counts} runs, which is no proof that {'it always is' if one else 'they always are'}: "
+        f"{'' if one else 'of one of them '}up to {most:.0%} of runs may be above 0, with 95% confidence"
     )
 
 
 def _ranking(results: Results, plot: PlotTable) -> Iterator[str]:
     yield from ranking.statements(results.ran, results.experiment, plot)
+
+
+def _ranking_everywhere(results: Results, plot: PlotTable) -> Iterator[str]:
+    """Yield what a further ranking says of all places together, or of the only one."""
+    told = ranking.statements(results.ran, results.experiment, plot)
+    yield from (line for line in told if len(told) == 1 or line.startswith(EVERYWHERE))
+
+
+EVERYWHERE = "may be the best on "
+"""How the sentence of a ranking begins that is for all places together."""
 
 
 def _phase(results: Results, plot: PlotTable) -> Iterator[str]:
@@ -165,15 +191,28 @@ def _response(results: Results, plot: PlotTable) -> Iterator[str]:
     lines = ["policy", *([plot.by] if plot.by else [])]
     for names, own in found.groupby(lines, sort=False):
         rows = own.to_dict("records")
+        if all(isinstance(row[factor], int | float) for row in rows):
+            rows.sort(key=lambda row: float(row[factor]))
         told = ", ".join(str(name) for name in names[:1]) + (f" at {plot.by} {names[1]}" if plot.by else "")
         ends = [f"{_interval(row, 'mean')} at {factor} {row[factor]}" for row in (rows[0], rows[-1])]
-        crossed = [
-            f"{before[factor]} and {after[factor]}"
-            for before, after in itertools.pairwise(rows)
-            if min(before["mean"], after["mean"]) < 0 < max(before["mean"], after["mean"])
-        ]
-        where = f"; it crosses 0 between {', and between '.join(crossed)}" if crossed else ""
-        yield f"{plot.response}, {told}: from {ends[0]} to {ends[1]}{where}"
+        crossed = list(_crossings([(str(row[factor]), float(row["mean"])) for row in rows]))
+        where = f"; it crosses 0 {', and '.join(crossed)}" if crossed else ""
+        along = f"from {ends[0]} to {ends[1]}" if len(rows) > 1 else ends[0]
+        yield f"{plot.response}, {told}: {along}{where}"
+
+
+def _crossings(means: Sequence[tuple[str, float]]) -> Iterator[str]:
+    """Yield where means by level go from one side of 0 to the other.
+
+    >>> list(_crossings([("1", -5.0), ("2", 5.0), ("3", 0.0), ("4", -5.0), ("5", 0.0)]))
+    ['between 1 and 2', 'at 3']
+    """
+    signed = [place for place, (_, mean) in enumerate(means) if mean]
+    for before, after in itertools.pairwise(signed):
+        if (means[before][1] > 0) == (means[after][1] > 0):
+            continue
+        levels = [level for level, _ in means[before : after + 1]]
+        yield f"at {' and '.join(levels[1:-1])}" if levels[2:] else f"between {' and '.join(levels)}"
 
 
 def _comparison(results: Results, plot: PlotTable) -> Iterator[str]:

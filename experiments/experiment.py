@@ -27,6 +27,7 @@ from experiments.factors import (
     require_design,
     require_printable,
 )
+from experiments.paths import owned, require_paths
 from scenarios.expectation import SUMMARY
 from scenarios.measures import MEASURES, is_yes_or_no
 from simulator.catalogue import names, overridden, read_entry, validated
@@ -41,9 +42,6 @@ CATALOGUE = Path(__file__).parent / "catalogue"
 
 MOST_PLANNED = 10**7
 """Runs of a plan, done or not: a driver keeps some hundred bytes of each."""
-
-EVERY_POLICY = "policy."
-"""What stands before a path that is every policy's."""
 
 GROUP = "group:"
 """What stands before the name of a group of policies."""
@@ -133,6 +131,10 @@ class Sequential(Table):
             raise ValueError("the rule half-width needs half_width")
         if self.rule == "best" and self.indifference is None:
             raise ValueError("the rule best needs indifference")
+        if self.rule == "best" and (self.half_width is not None or self.baseline is not None):
+            raise ValueError("half_width and baseline belong to the rule half-width")
+        if self.rule == "half-width" and self.indifference is not None:
+            raise ValueError("indifference belongs to the rule best")
         if self.first > self.cap:
             raise ValueError("first is above cap")
         least = self.first + self.ahead(self.first)
@@ -250,17 +252,26 @@ class Experiment:
     @cached_property
     def horizon(self) -> float:
         """The most turns that a run can have, where all have one horizon and one agent; else infinite."""
+        return self.longest_horizon if len(self._horizons) == 1 else math.inf
+
+    @cached_property
+    def longest_horizon(self) -> float:
+        """The most turns that a run of any scenario can have; infinite where a factor or a fleet moves it."""
+        return max(self._horizons)
+
+    @cached_property
+    def _horizons(self) -> frozenset[float]:
+        """The horizons of the scenarios, each once; infinite where that is no bound on turns."""
         from scenarios import load_scenario
 
         own = ("run.horizon", "fleet.agents")
         if any(path in own for factor in self.file.factor for path in factor.paths):
-            return math.inf
+            return frozenset({math.inf})
         try:
             files = [load_scenario(name, self.point(0).of_scenario).file for name in self.scenarios]
         except InputError:  # what cannot be built is told where it is run
-            return math.inf
-        found = {file.run.horizon if file.fleet.agents == 1 else math.inf for file in files}
-        return found.pop() if len(found) == 1 else math.inf
+            return frozenset({math.inf})
+        return frozenset(file.run.horizon if file.fleet.agents == 1 else math.inf for file in files)
 
     @cached_property
     def size(self) -> int:
@@ -296,29 +307,17 @@ class Experiment:
             moved |= factor.setting(labels[factor.name])
         of_scenario: dict[str, object] = {}
         of_policies: dict[str, dict[str, object]] = {name: {} for name in self.policies}
-        for path, value in moved.items():
-            owners, key = owned(path, self.policies)
-            for owner in owners:
-                of_policies[owner][key] = value
-            if not owners:
-                of_scenario[path] = value
+        of_whom = [(owned(path, self.policies), value) for path, value in moved.items()]
+        for at, value in sorted(of_whom, key=lambda one: one[0].is_named):
+            for owner in at.owners:
+                of_policies[owner][at.key] = value
+            if not at.owners:
+                of_scenario[at.key] = value
         return Point(dict(labels), of_scenario, of_policies)
 
     def points(self) -> Iterator[Point]:
         """Yield all points."""
         return (self.point(place) for place in range(self.size))
-
-
-def owned(path: str, policies: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Return whose a path is, of some policies, and the path within those; nobody's is the scenario's.
-
-    >>> owned("policy.trigger.fraction", ["a", "b"]), owned("b.trigger.fraction", ["a", "b"])
-    ((['a', 'b'], 'trigger.fraction'), (['b'], 'trigger.fraction'))
-    """
-    if path.startswith(EVERY_POLICY):
-        return policies, path.removeprefix(EVERY_POLICY)
-    owner = max((name for name in policies if path.startswith(f"{name}.")), key=len, default=None)
-    return ([], path) if owner is None else ([owner], path.removeprefix(f"{owner}."))
 
 
 def experiment_names() -> list[str]:
@@ -357,18 +356,9 @@ def experiment_from(file: ExperimentFile, name: str, path: Path) -> Experiment:
         raise InputError(
             f"{min(both)!r} is a factor and a response", where=f"{where}: factor", expected="distinct names"
         )
-    paths = [path for factor in file.factor for path in factor.paths]
-    for moved in paths:
-        if paths.count(moved) > 1:
-            raise InputError(f"two factors move {moved}", where=f"{where}: factor", expected="distinct paths")
-    for moved in paths:
-        if moved in file.set:
-            raise InputError(
-                f"{moved} is set, and moved by a factor", where=f"{where}: set", expected="either"
-            )
     require_design(file.design, file.factor, where)
     experiment = Experiment(name, path, file, _scenarios(file, where), _policies(file, where))
-    _require_paths(experiment, where)
+    require_paths(file.factor, file.set, experiment.policies, where)
     _require_rule(experiment)
     runs = experiment.size * len(experiment.scenarios) * len(experiment.policies) * file.cap
     if runs > MOST_PLANNED:
@@ -381,38 +371,22 @@ def experiment_from(file: ExperimentFile, name: str, path: Path) -> Experiment:
 
 
 def require_one_better(experiment: Experiment, plot: PlotTable, where: str) -> None:
-    """Raise InputError where a picture takes for better what the race on its response took for worse."""
+    """Raise InputError where a picture says otherwise than a race what is better, or who takes part in it."""
     rule = experiment.file.replications
     if isinstance(rule, int) or rule.rule != "best" or plot.kind not in ("ranking", "comparison"):
         return
+    if plot.barred_by is not None:
+        raise InputError(
+            f"a race cannot bar by {plot.barred_by}: it has stopped policies by those who would be barred",
+            where=where,
+            expected="no barred_by, or replications that are fixed or go by half-width",
+        )
     if plot.response == rule.response and plot.better != rule.better:
         raise InputError(
             f"the race on {rule.response} took {rule.better} for better, and this {plot.kind} {plot.better}",
             where=where,
             expected=f'better = "{rule.better}", as in replications',
         )
-
-
-def _require_paths(experiment: Experiment, where: str) -> None:
-    """Raise InputError for a path that begins with no table of a scenario and no policy."""
-    from scenarios.scenario import ScenarioFile
-
-    tables = [field.alias or name for name, field in ScenarioFile.model_fields.items()]
-    valid = [*tables, EVERY_POLICY.removesuffix("."), *experiment.policies]
-    moved = [
-        (path, f"{where}: factor.{place}.path")
-        for place, factor in enumerate(experiment.file.factor)
-        for path in sorted(factor.paths)
-    ]
-    for path, place in [*moved, *((path, f"{where}: set") for path in experiment.file.set)]:
-        first = path.partition(".")[0]
-        if not owned(path, experiment.policies)[0] and first not in tables:
-            raise InputError(
-                f"unknown path {path!r}",
-                where=place,
-                expected="a key of the scenario, policy.key, or key of one policy after its name",
-                nearest=nearest_name(first, valid),
-            )
 
 
 def require_names(asked: Sequence[str], valid: Sequence[str], where: str, what: str) -> None:

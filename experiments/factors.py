@@ -102,12 +102,6 @@ Laid = Annotated[object, PlainValidator(_laid)]
 """What is laid over a file: a number, a truth value, a text, or a list of those."""
 
 
-def _require_path(path: str) -> None:
-    """Raise ValueError for what is no keys between dots."""
-    if not all(path.split(".")):
-        raise ValueError(f"{path!r} is not a path; expected keys between dots, as 'run.horizon'")
-
-
 def _one_key_a_path(value: object) -> object:
     """Say how a path is written, where TOML has read it as a table in a table."""
     if isinstance(value, Mapping):
@@ -115,7 +109,6 @@ def _one_key_a_path(value: object) -> object:
             if isinstance(inner, Mapping):
                 whole = ".".join([str(path), *map(str, list(inner)[:1])])
                 raise ValueError(f"{path!r} is a table; a path is one key in quotes, as '{whole}'")
-            _require_path(str(path))
     return value
 
 
@@ -165,8 +158,6 @@ class Factor(Table):
             raise ValueError("path needs at least one of values, or low and high")
         if self.levels and ends:
             raise ValueError("levels have no low and high")
-        for path in [self.path] if isinstance(self.path, str) else self.path or []:
-            _require_path(path)
         if ends:
             self._require_range()
         labels = self.labels

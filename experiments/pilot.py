@@ -58,7 +58,8 @@ class Forecast(NamedTuple):
     least : with sequential replications those of the first round, else the same.
     done : of them finished in the folder.
     pilot : runs that were timed.
-    seconds_a_run, low, high : mean wall-clock seconds of a run in its worker, and its 95% interval.
+    seconds_a_run, low, high : mean wall-clock seconds of a run in its worker, and its 95% interval over runs,
+        without width where all have been timed; what else the machine has to do comes on top.
     workers : processes that the forecast is for; 0 is this one.
     seconds, soonest, latest : of the whole sweep from now on, its start included, if no more than `least`
         runs are needed, and the 95% interval. The command also loads, and draws a picture.

@@ -199,14 +199,22 @@ def forecast_json(found: Forecast) -> str:
 
 def forecast_text(name: str, found: Forecast) -> str:
     """Return what a sweep would take, in words."""
-    runs = f"{found.runs:,} runs" if found.least == found.runs else f"{found.least:,} to {found.runs:,} runs"
+    runs = counted(found.runs, "run")
+    if found.least != found.runs:
+        runs = f"{found.least:,} to {runs}"
     milliseconds = [f"{1000 * value:,.3g}" for value in (found.seconds_a_run, found.low, found.high)]
+    a_run, whole = f"{milliseconds[0]} ms", _duration(found.seconds)
+    if found.low == found.high:  # all have been timed
+        load = "the machine's load comes on top"
+    else:
+        a_run += f" [{milliseconds[1]}, {milliseconds[2]}]"
+        whole += f" [{_duration(found.soonest)}, {_duration(found.latest)}]"
+        load = "the interval is over runs, and the machine's load comes on top"
     where = f"with {found.workers} worker{'s' if found.workers > 1 else ''}" if found.workers else "here"
     lines = [
         f"{one_line(name)}: {runs}, {found.done:,} of them done",
-        f"a run takes {milliseconds[0]} ms [{milliseconds[1]}, {milliseconds[2]}], "
-        f"by {found.pilot} runs spread over the plan",
-        f"{where} about {_duration(found.seconds)} [{_duration(found.soonest)}, {_duration(found.latest)}]"
+        f"a run takes {a_run}, by {counted(found.pilot, 'run')} spread over the plan; {load}",
+        f"{where} about {whole}"
         + (f", at most {_duration(found.at_most)}" if found.at_most > found.seconds else "")
         + "; to load and to draw takes a few seconds more",
     ]
@@ -236,7 +244,7 @@ def sweep_table(
     for row in means.head(MOST_ROWS).to_dict("records"):
         bounds = f"{number(row['low'])} to {number(row['high'])}" if row["n"] else "none"
         _add_row(shown, *(number(row[name]) for name in places), number(row["mean"]), bounds, str(row["n"]))
-    parts = [_rendered(shown), _left_out(means)]
+    parts = [_rendered(shown), _left_out(means, "`rewritelab report` and --json give")]
     if analysis is not None and kind in ("differences", "effects"):
         parts.append(contrasts_table(analysis))
     elif analysis is not None:
@@ -251,12 +259,22 @@ def analysis_table(analysis: pd.DataFrame, kind: str) -> str:
     shown = _table(kind, *map(str, analysis.columns))
     for row in analysis.head(MOST_ROWS).itertuples(index=False):
         _add_row(shown, *map(number, row))
-    return _rendered(shown) + _left_out(analysis)
+    return _rendered(shown) + _left_out(analysis, "`rewritelab report` gives")
 
 
-def _left_out(table: pd.DataFrame) -> str:
+def _left_out(table: pd.DataFrame, give: str) -> str:
+    """Return how many rows of a table a terminal is not given, and what gives them."""
     more = len(table) - MOST_ROWS
-    return f"and {more:,} rows more; `rewritelab report` and --json give all of them\n" if more > 0 else ""
+    return f"and {counted(more, 'row')} more; {give} all of them\n" if more > 0 else ""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "run"), counted(1_200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def contrasts_table(contrasts: pd.DataFrame) -> str:

@@ -67,7 +67,7 @@ NEEDS: dict[str, Needs] = {
         designs=("grid", "two-level"),
     ),
     "effects": Needs(
-        "Main effects and interactions, world by world, with 95% intervals",
+        "Main effects and interactions of two factors, world by world, with 95% intervals; the table has all",
         factors=(2, MANY),
         policies=(1, 1),
         designs=("grid", "two-level", "fractional"),
@@ -85,7 +85,7 @@ NEEDS: dict[str, Needs] = {
         baseline="policy",
     ),
     "ranking": Needs(
-        "Policies by mean response, with 95% intervals; filled marks may be the best",
+        "Policies by mean response, with 95% intervals; filled ones may be the best, crosses are uncompared",
         policies=(2, MANY),
         one_scenario=False,
     ),

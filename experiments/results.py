@@ -12,10 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from experiments.experiment import Experiment
 from experiments.manifest import FAILED, FAILURES
+from experiments.plan import Plan
 from experiments.reading import read_runs, read_table
 from experiments.requirements import REGIME_RESPONSES
+from experiments.rounds import wanted
 from experiments.statistics import (
     Interval,
     bootstrap_interval,
@@ -29,6 +33,7 @@ from simulator.errors import SKIPPED
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 SIGNED_KEYS = ("net_tokens", "believed_net_tokens")
 """Keys of the summary that may be below 0."""
@@ -76,6 +81,29 @@ class Results:
     def skipped(self) -> pd.DataFrame:
         """Their rows that were skipped, each with its reason as `failure`."""
         return self.runs[was_skipped(self.runs)]
+
+    @cached_property
+    def wanted(self) -> NDArray[np.bool_]:
+        """Which runs of the plan are still to be made, shape (points, runs of a point).
+
+        Under a rule they are the next that each point asks for, after which it may ask for more.
+        """
+        plan, rule = Plan(self.experiment), self.experiment.file.replications
+        runs = self.runs["run"].to_numpy(dtype=np.int64)
+        finished = np.zeros(plan.size, dtype=bool)
+        finished[runs] = True
+        if isinstance(rule, int):
+            lacking = ~finished
+        else:
+            values = np.full(plan.size, np.nan)
+            values[runs] = self.runs[rule.response].to_numpy(dtype=float)
+            lacking = wanted(plan, rule, finished, values)
+        return lacking.reshape(plan.points, plan.runs_a_point)
+
+    @cached_property
+    def unfinished(self) -> int:
+        """How many runs are still to be made; under a rule at the least."""
+        return int(self.wanted.sum())
 
     @cached_property
     def means(self) -> pd.DataFrame:
@@ -154,8 +182,8 @@ def _samples(
 
 
 def interval_in(experiment: Experiment, response: str, values: Sequence[float]) -> Interval | None:
-    """Return the interval of a mean as an experiment asks for it, turns cut at its horizon."""
-    horizon = experiment.horizon if response in TURNS else math.inf
+    """Return the interval of a mean as an experiment asks for it, turns cut at its longest horizon."""
+    horizon = experiment.longest_horizon if response in TURNS else math.inf
     return interval_of(response, values, bootstrap=experiment.file.intervals == "bootstrap", horizon=horizon)
 
 

@@ -77,7 +77,9 @@ def sweep_command(  # noqa: PLR0913, PLR0917 - one parameter an option of the co
             raise
     _show(loaded, folder, json)
     if failures:
-        print(f"{failures} runs failed, most often {_commonest(folder)}", file=sys.stderr)
+        from experiments import reports
+
+        print(f"{reports.counted(failures, 'run')} failed, most often {_commonest(folder)}", file=sys.stderr)
         raise typer.Exit(1)
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from experiments.experiment import Experiment, PlotTable
+from experiments.pictures import analysis_of
 from experiments.results import Results
 from scenarios.definitions import definition_of
 from scenarios.measures import is_yes_or_no
@@ -110,7 +113,7 @@ WHAT_IS_DRAWN = {
     "comparison": "{better} is taken for better; 95% intervals over pairs",
     "ranking": "{better} is taken for better; bars: 95% interval over runs ({method})",
     "pareto": "crosses: 95% intervals over runs",
-    "survival": "Kaplan-Meier, bands: 95%",
+    "survival": "Kaplan-Meier; bands: 95%",
     "sensitivity": "{indices}; bars: 95% interval over points of the design",
     "tornado": "lines: 95% interval over worlds",
     "rejection": "means over runs; crosses: 95% intervals over runs ({of_means}, the share within [0, 1])",
@@ -120,6 +123,9 @@ WHAT_IS_DRAWN = {
     "welch": "smoothed by a moving average",
 }
 """The end of the second line: what estimates and intervals are."""
+
+INTERVALS, NO_INTERVALS = "95%", "too few worlds for an interval"
+"""What tells that a part of the second line is about intervals, and what it is where there is none."""
 
 OF_HISTORIES = ("occupancy", "believed", "ledger", "welch")
 """Kinds that show some runs made again, and say which beneath."""
@@ -141,8 +147,24 @@ def title_of(results: Results, plot: PlotTable) -> Title:
     }
     headline = HEADLINES[plot.kind].format(**known)
     drawn = WHAT_IS_DRAWN[plot.kind].format(**known)
+    if INTERVALS in drawn and not _has_intervals(results, plot):
+        drawn = "; ".join([*(part for part in drawn.split("; ") if INTERVALS not in part), NO_INTERVALS])
     behind = [] if plot.kind in OF_HISTORIES else [_behind(results)]
     return Title(f"{headline[:1].upper()}{headline[1:]}", "; ".join([_where(experiment), *behind, drawn]))
+
+
+def _has_intervals(results: Results, plot: PlotTable) -> bool:
+    """Return whether any estimate of a picture has an interval with two ends."""
+    if plot.kind in OF_HISTORIES:
+        return True
+    table = analysis_of(results, plot)
+    if table is None:
+        means = results.means
+        table = means[means["response"] == plot.response] if plot.kind == "response" else means
+    names = [str(name) for name in table]
+    ends = [(name, name.removesuffix("low") + "high") for name in names if name.endswith("low")]
+    both = [(name, other) for name, other in ends if other in table]
+    return any(np.isfinite(table[[*pair]].to_numpy(dtype=float)).all(axis=1).any() for pair in both)
 
 
 def _where(experiment: Experiment) -> str:

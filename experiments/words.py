@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from experiments.paths import owned
 from simulator.errors import InputError
 
 Overrides = dict[str, object]
@@ -23,13 +24,10 @@ def split_overrides(words: Sequence[str], policies: Sequence[str]) -> tuple[Over
     of_scenario: Overrides = {}
     of_policies: dict[str, Overrides] = {policy: {} for policy in policies}
     for path, value in _set(words):
-        owner = max((policy for policy in policies if path.startswith(f"{policy}.")), key=len, default=None)
-        if owner is not None:
-            of_policies[owner][path.removeprefix(f"{owner}.")] = value
-        elif path.startswith("policy."):
-            for overrides in of_policies.values():
-                overrides[path.removeprefix("policy.")] = value
-        else:
+        at = owned(path, policies)
+        for owner in at.owners:
+            of_policies[owner][at.key] = value
+        if not at.owners:
             of_scenario[path] = value
     return of_scenario, of_policies
 

@@ -27,13 +27,11 @@ from experiments.statistics import (
     paired_share_difference,
     share_contrast,
 )
+from experiments.statistics.pairs import ROUNDING
 from scenarios.measures import is_yes_or_no
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROUNDING = 1e-12
-"""A contrast below this share of the largest response in its world is the rounding of sums: it is 0."""
 
 TIMES = " x "
 """Between the factors of an interaction."""

@@ -40,9 +40,10 @@ class History(NamedTuple):
 
 
 def histories(results: Results, *, worlds: int = MOST_WORLDS, point: int | None = None) -> list[History]:
-    """Make the first runs of every policy at one point again, apart from this process; none that failed.
+    """Make runs of every policy at one point again, apart from this process; none that failed.
 
-    The point is the first that has run, if none is given.
+    They are those of the first worlds in which a run has finished. The point is the first such, if none is
+    given.
 
     Raises
     ------
@@ -52,13 +53,7 @@ def histories(results: Results, *, worlds: int = MOST_WORLDS, point: int | None 
     require_same(results)
     plan = Plan(results.experiment)
     point = first_point(results) if point is None else point
-    places = [
-        Coordinates(0, point, place, replication)
-        for place in range(len(results.experiment.policies))
-        for replication in range(min(worlds, plan.replications))
-    ]
-    whole = set(results.ran.loc[results.ran[FAILED].isna(), "run"])  # what failed may have ended its process
-    numbers = [number for number in map(plan.number, places) if number in whole]
+    numbers = whole_runs(results, worlds, point)["run"].tolist()
     made = dict(made_again(whole_run, plan, numbers))
     found = []
     for number in numbers:
@@ -82,25 +77,56 @@ def require_same(results: Results) -> None:
             )
 
 
+def whole_runs(results: Results, worlds: int, point: int) -> pd.DataFrame:
+    """Return the rows of the finished runs in the first worlds of a point that have any.
+
+    What failed is left out, for it may have ended its process.
+    """
+    finished = _finished(results)
+    own = finished[finished["point"] == point]
+    return own[own["replication"].isin(sorted(own["replication"].unique())[:worlds])]
+
+
 def first_point(results: Results) -> int:
-    """Return the first point of the design that has run."""
-    return int(results.ran["point"].min())
+    """Return the first point of the design that has a finished run of the first scenario.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    finished = _finished(results)
+    if finished.empty:
+        raise InputError("no run has finished, there is nothing to draw", where=str(results.folder))
+    return int(finished["point"].min())
+
+
+def _finished(results: Results) -> pd.DataFrame:
+    """Return the rows of the first scenario whose runs have finished."""
+    return _of_first_scenario(results.ran[results.ran[FAILED].isna()], results)
+
+
+def _of_first_scenario(runs: pd.DataFrame, results: Results) -> pd.DataFrame:
+    return runs[runs["scenario"] == results.experiment.scenarios[0]]
 
 
 def setting_of(results: Results) -> Setting:
-    """Return the first scenario at the first point that has run."""
+    """Return the first scenario at its first point that has a finished run."""
     return Plan(results.experiment).setting(Coordinates(0, first_point(results), 0, 0))
 
 
 def where_from(results: Results, found: list[History]) -> str:
     """Return in words where runs made again come from: the point, how many worlds, and what is left out."""
     experiment, point = results.experiment, found[0].at.point
-    worlds, most = len({one.at.replication for one in found}), experiment.file.cap
-    words = f"{worlds:,} of {most:,} world{'' if most == 1 else 's'} a policy"
+    seen, most = {one.at.replication for one in found}, experiment.file.cap
+    own = _of_first_scenario(results.ran[results.ran["point"] == point], results)
+    made = own[own["replication"].isin(seen)]
+    some = "up to " if made.groupby("policy").size().min() < len(seen) else ""
+    words = f"{some}{len(seen):,} of {most:,} world{'' if most == 1 else 's'} a policy"
     if experiment.factors:
-        row = results.ran[results.ran["point"] == point].iloc[0]
+        row = own.iloc[0]
         words = f"point {point + 1:,} of {experiment.size:,} ({place_name(row, experiment)}), {words}"
-    if lost := worlds * len(experiment.policies) - len(found):
+    if lost := len(made) - len(found):
         words += f", without {lost:,} run{'' if lost == 1 else 's'} that failed"
     return f"Runs made again: {words}."
 

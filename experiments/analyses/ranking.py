@@ -64,10 +64,10 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
     Columns are `place`, `rank` (from 1, equal means alike; none for a bound or without a response), `policy`,
     `mean`, `low`, `high`, `n` (over the worlds that all compared policies have in common, where there are
     any), `missing` (worlds of the place in which the policy has no response), `best` (may be the best at
-    95%), `bound`, `lead`, `lead_low`, `lead_high` (over the best of the others, in the same common worlds;
-    positive is better) and `worlds` (how many these are). Where the plot has `barred_by`, `barred` says of
-    which policies that response is not always 0: they have no rank. Whom a race has put out ranks behind all
-    others, by the worlds it has.
+    95%; none of whom a race has stopped and left uncompared), `bound`, `lead`, `lead_low`, `lead_high` (over
+    the best of the others, in the same common worlds; positive is better) and `worlds` (how many these are).
+    Where the plot has `barred_by`, `barred` says of which policies that response is not always 0: they have
+    no rank. Whom a race has put out ranks behind all others, by the worlds it has.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def ranking(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.D
                     "policy": policy,
                     **interval_columns(interval_in(experiment, plot.response, values)),
                     "missing": int(found.seen[policy].isna().sum()),
-                    "best": policy in found.best,
+                    "best": None if found.is_behind(policy) and not found.raced else policy in found.best,
                     "bound": bound,
                     "barred": policy in found.barred,
                     "behind": found.is_behind(policy),
@@ -126,7 +126,7 @@ def statements(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> l
         if found.barred:
             where += f", {len(found.barred)} barred by {plot.barred_by}"
         if found.raced is not None:
-            told.append(f"{where}: {_outcome(found.raced, found.barred, experiment)}")
+            told.append(f"{where}: {_outcome(found.raced, experiment)}")
             continue
         if found.verdict is None:
             told.append(f"{where}: no selection, {_why_none(found)}{_stopped(found, experiment)}")
@@ -154,13 +154,16 @@ def _standing(group: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> S
     rule = experiment.file.replications
     raced, stopped = None, {}
     if not isinstance(rule, int) and rule.rule == "best":
-        made = group["policy"].value_counts()
-        made = made[made.index.isin(experiment.rivals)]
-        stopped = {str(name): int(count) for name, count in made[made < made.max()].items()}
+        by = worlds(group, rule.response, experiment.policies)
+        found = race(experiment, rule, {str(name): by[name].to_numpy() for name in by})
+        if found is not None:
+            made = group["policy"].value_counts()
+            out = [name for name in experiment.rivals if name not in found.remaining]
+            stopped = {name: int(made[name]) for name in out if made[name] < made.max()}
         if rule.response == plot.response:
-            raced = race(experiment, rule, {str(name): seen[name].to_numpy() for name in seen})
-    out = {*barred, *stopped}
-    compared = [name for name in experiment.rivals if seen[name].notna().any() and name not in out]
+            raced = found
+    left_out = {*barred, *stopped}
+    compared = [name for name in experiment.rivals if seen[name].notna().any() and name not in left_out]
     common = seen[compared].dropna() if compared else seen[compared].head(0)
     if len(compared) >= FEWEST and _are_alike(common):
         raced = None  # it has drawn one of them
@@ -212,14 +215,20 @@ def _said(verdict: BestVerdict, common: pd.DataFrame) -> str:
     if len(subset) == 1:
         return f"{subset[0]} is the best of {len(rivals)}"
     if len(subset) == len(rivals):
-        return f"none of {len(rivals)} is out: {verdict.leader} has the best mean"
+        means = common[rivals].mean()
+        level = int((means == means[verdict.leader]).sum())
+        leads = (
+            f"{verdict.leader} has" if level == 1 else f"{level} of them, {verdict.leader} among them, have"
+        )
+        return f"none of {len(rivals)} is out: {leads} the best mean"
     if len(subset) <= MOST_NAMED:
         named = ", ".join(subset)
     else:
         means = common[list(subset)].mean()
         first = sorted(subset, key=lambda name: -verdict.leads[name].estimate)[:MOST_NAMED]
         named = f"{', '.join(first)} and {len(subset) - MOST_NAMED} more, "
-        named += f"with means from {means.min():.4g} to {means.max():.4g}"
+        low, high = f"{means.min():.4g}", f"{means.max():.4g}"
+        named += f"with the mean {low}" if low == high else f"with means from {low} to {high}"
     return f"{len(subset)} of {len(rivals)} may be the best ({named}); the others are not"
 
 
@@ -258,14 +267,12 @@ def _stopped(found: Standing, experiment: Experiment) -> str:
     return f"; the race on {rule.response} stopped {named}{f' and {more} more' if more > 0 else ''}"
 
 
-def _outcome(found: Race, barred: frozenset[str], experiment: Experiment) -> str:
+def _outcome(found: Race, experiment: Experiment) -> str:
     """Return a race in words."""
     rule = experiment.file.replications
     assert not isinstance(rule, int)
     after = f"after {found.replications} replications of the race of Kim and Nelson"
     if len(found.remaining) > 1:
         return f"{len(found.remaining)} are still in ({', '.join(found.remaining)}) {after}: no verdict"
-    if found.remaining[0] in barred:
-        return f"no verdict, {found.remaining[0]} has won the race and is barred"
     sure = f"with {100 * rule.confidence:g}% confidence if the best leads by {rule.indifference:g} or more"
     return f"{found.remaining[0]} is the best, {sure}, {after}"

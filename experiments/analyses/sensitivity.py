@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,9 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
 
     Columns are `factor`, `base` (the mean over all points), `n` (worlds), `low_label`, `high_label`, and
     `low_value` and `high_value`, each with `_low` and `_high`: the base plus the 95% interval, over the
-    worlds, of how far that end lies from it, as of any contrast, cut to what is possible. The ends of
-    levels are the first and the last; of a range, the lowest and the highest fifth of the points.
+    worlds, of how far that end lies from it, as of any contrast, cut to what is possible; one world gives
+    no interval. The ends of levels are the first and the last; of a range, the lowest and the highest fifth
+    of the points.
 
     Raises
     ------
@@ -79,10 +81,11 @@ def swings(runs: pd.DataFrame, experiment: Experiment, plot: PlotTable) -> pd.Da
         row: dict[str, object] = {"factor": factor.name, "base": base, "n": len(seen)}
         for end, points in _ends(factor, [point[factor.name] for point in labels]).items():
             found = contrast_interval(seen[:, points].mean(axis=1) - bases, str(plot.response))
+            known = len(seen) > 1
             at_base = found._replace(
                 estimate=base + found.estimate,
-                low=max(base + found.low, least),
-                high=min(base + found.high, most),
+                low=max(base + found.low, least) if known else math.nan,
+                high=min(base + found.high, most) if known else math.nan,
             )
             row |= _columns(f"{end}_value", at_base)
         row["low_label"] = "low fifth" if factor.is_range else str(factor.labels[0])

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from experiments.plots.marks import noted
 from experiments.plots.ruled_table import CELL_SIZE, Cell, Head, ruled_table
 from experiments.plots.style import (
     COST,
@@ -130,7 +131,7 @@ def effect_forest(
     """Draw the effects on one response with their intervals: main effects first, then interactions of two.
 
     Main effects are circles and interactions squares, filled where the interval leaves out 0. Effects of
-    a higher order are not drawn.
+    a higher order are not drawn; how many they are is said beneath.
 
     Parameters
     ----------
@@ -156,7 +157,8 @@ def effect_forest(
         If the table has no rows or no estimate of the response, lacks a column, or gives an effect twice.
     """
     require_columns(table, (*COLUMNS, "effect", "order"), "effects")
-    own = table[(table["response"] == response) & (table["order"] <= HIGHEST_ORDER)]
+    on_response = table[table["response"] == response]
+    own = on_response[on_response["order"] <= HIGHEST_ORDER]
     require_columns(own, ("effect",), f"effects on {response}")
     _require_estimates(own, ["effect"])
     own = own.sort_values("order", kind="stable")
@@ -185,6 +187,10 @@ def effect_forest(
     handles = [_handle("o", GAIN, GAIN, "main effect"), _handle("s", COST, COST, "interaction")]
     shown = handles if mains < len(own) else handles[:1]
     legend_above(figure, [*shown, _handle("o", MUTED, "white", "hollow: the interval holds 0")])
+    if higher := len(on_response) - len(own):
+        stand = "stands" if higher == 1 else "stand"
+        words = f"{_counted(higher, 'interaction')} of three factors and more {stand} in the table."
+        return noted(figure, words)
     return figure
 
 

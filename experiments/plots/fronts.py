@@ -26,6 +26,7 @@ from experiments.plots.marks import (
     left_out,
     legend_with_room,
     note_left_out,
+    spread_equal,
     with_numbers,
 )
 from experiments.plots.point_names import key_beneath, name_points, number_words
@@ -62,9 +63,6 @@ PANEL_INCHES, ROW_INCHES, LEAST_ROW_INCHES = 2.3, 1.95, 1.6
 
 ROWS_INCHES = 8.0
 """What a page has for all rows, over the key."""
-
-NO_SPREAD = 1e-9
-"""Share of their size by which values differ that an axis takes for equal."""
 
 
 @styled
@@ -265,7 +263,8 @@ def _draw_panel(
             points[x], points[y], s=CROWDED_SIZE, facecolors=colours, edgecolors=OTHER, linewidths=0.6
         )
     axes.margins(0.1)
-    _spread_equal(axes)
+    spread_equal(axes, "x")
+    spread_equal(axes, "y")
     _draw_stairs(axes, points.loc[points["front"], [x, y]])
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axes.xaxis.set_major_formatter(tick_words)
@@ -273,17 +272,6 @@ def _draw_panel(
     axes.set_xlabel(axis_label(x, labels))
     axes.set_ylabel(wrapped(axis_label(y, labels), 1.5, LABEL_SIZE))
     return points
-
-
-def _spread_equal(axes: Axes) -> None:
-    """Give an axis on which all values are equal a range: from 0 to 1 if they are 0, else a tenth around."""
-    for (low, high), set_limits in (
-        (axes.dataLim.intervalx, axes.set_xlim),
-        (axes.dataLim.intervaly, axes.set_ylim),
-    ):
-        if high - low <= NO_SPREAD * abs(high):
-            around = 0.1 * abs(high)
-            set_limits((-0.1, 1.0) if high == 0 else (high - around, high + around))
 
 
 def _draw_stairs(axes: Axes, front: pd.DataFrame) -> None:

@@ -55,7 +55,7 @@ CHANGES = (
     ("out_of_band_during", -1, "Out of band", OTHER, "----", False),
 )
 HEAD_INCHES, ROW_INCHES = 1.12, 0.27
-STACKED_HEAD_INCHES, STACKED_ROW_INCHES = 0.6, 0.19
+STACKED_HEAD_INCHES, STACKED_ROW_INCHES = 0.7, 0.19
 """Heights of what a ledger needs beside its rows and of a row, alone and over others."""
 
 BAR_HEIGHT = 0.62
@@ -141,6 +141,7 @@ def _ledgers(rows: Mapping[str, pd.Series], window: int, width: float) -> Figure
     ledgers = {name: _entries(row, shown, name) for name, row in drawn.items()}
     across = min(len(ledgers), max(1, int((width - LABEL_INCHES) / PANEL_INCHES)))
     lines = math.ceil(len(ledgers) / across)
+    across = math.ceil(len(ledgers) / lines)  # as many lines, their panels as wide as can be
     head, row = (HEAD_INCHES, ROW_INCHES) if lines == 1 else (STACKED_HEAD_INCHES, STACKED_ROW_INCHES)
     figure = new_figure(width, lines * (head + row * (len(shown) + 2)))
     room = (width - LABEL_INCHES) / across - NUMBER_INCHES

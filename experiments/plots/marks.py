@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,9 @@ LINE_SPACING = 0.95
 LEGEND_NAME_INCHES, LEGEND_ROW_INCHES = 2.7, 0.2
 FEW_NAMES = 4
 """So many names a legend holds in the room that each figure has for it."""
+
+NO_SPREAD = 1e-9
+"""Share of their size by which values differ that an axis takes for equal."""
 
 UNKNOWN = (math.nan, math.nan)
 """The ends of an interval that is not there."""
@@ -94,8 +98,9 @@ def draw_estimate(
     y_ends: tuple[float, float] = UNKNOWN,
     filled: bool = True,
 ) -> None:
-    """Draw a mark with its intervals along x and y; an end that is not a number is not drawn."""
+    """Draw a mark with its intervals along x and y, each only where both of its ends are finite."""
     x, y = place
+    x_ends, y_ends = (ends if np.isfinite(ends).all() else UNKNOWN for ends in (x_ends, y_ends))
     for xs, ys, cap in ((x_ends, (y, y), "|"), ((x, x), y_ends, "_")):
         axes.plot(xs, ys, color=style.colour, linewidth=1.1, marker=cap, markersize=5, zorder=2.5)
     axes.plot(
@@ -108,6 +113,14 @@ def draw_estimate(
         markersize=5,
         zorder=3,
     )
+
+
+def spread_equal(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """Give an axis on which all values are equal a range: from 0 to 1 if they are 0, else a tenth around."""
+    low, high = axes.dataLim.intervalx if axis == "x" else axes.dataLim.intervaly
+    if high - low <= NO_SPREAD * abs(high):
+        around = 0.1 * abs(high)
+        axes.set(**{f"{axis}lim": (-0.1, 1.0) if high == 0 else (high - around, high + around)})
 
 
 def handle(

@@ -19,7 +19,8 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
 from experiments.plots.marks import fitted, make_room
-from experiments.plots.style import INK, MUTED, POINTS_PER_INCH, settle, text_inches, wrapped
+from experiments.plots.place_names import cut_by_parts
+from experiments.plots.style import INK, MUTED, PLACE, POINTS_PER_INCH, settle, text_inches, wrapped
 from experiments.plots.tables import DASH
 
 SIZE, LINE_HEIGHT, LEADING, SIDE_ROOM = 7.0, 8.75, 1.0, 1.5
@@ -31,8 +32,8 @@ MARK_ROOM = 3.5
 LINE_ROOM = 1.0
 """Points on each side of a line where no name may stand."""
 
-KEY_INCHES, KEY_GAP_INCHES = 2.1, 0.2
-"""Most width of an entry of a key, and what stays empty beside it."""
+KEY_INCHES, KEY_PARTS_INCHES, KEY_GAP_INCHES = 2.1, 3.3, 0.2
+"""Most width of an entry of a key, of one of several parts, and what stays empty beside it."""
 
 MOST_RUNS = 3
 """Runs of numbers that are written at a point."""
@@ -143,7 +144,10 @@ def number_words(numbers: Sequence[int]) -> str:
 
 def key_beneath(figure: Figure, strong: Sequence[str], weak: Sequence[str], head: str = "") -> None:
     """Write a key in columns under everything else, its weak entries in grey, and make the figure higher."""
-    entries = [fitted(words, KEY_INCHES, SIZE, lines=1) for words in (*strong, *weak)]
+    entries = [
+        cut_by_parts(words, KEY_PARTS_INCHES if PLACE in words else KEY_INCHES, SIZE)
+        for words in (*strong, *weak)
+    ]
     width = max(text_inches(words, SIZE) for words in entries) + KEY_GAP_INCHES
     legend = figure.legend(
         handles=[Line2D([], [], linestyle="none", label=words) for words in entries],

@@ -26,6 +26,7 @@ from experiments.plots.marks import (
     legend_with_room,
     name_rows,
     note_left_out,
+    spread_equal,
     with_numbers,
 )
 from experiments.plots.style import (
@@ -35,20 +36,21 @@ from experiments.plots.style import (
     new_figure,
     policy_styles,
     styled,
+    text_inches,
     wrapped,
 )
 from experiments.plots.tables import axis_label, policies_of, require_columns, tick_words
 from simulator.errors import InputError
 
 COLUMNS = ("policy", "scenario", "mean", "low", "high", "best", "bound")
-PANEL_INCHES, LEAST_PANEL_INCHES = 3.0, 2.3
-"""Least width of a panel, and where there are more of them than a page holds then."""
+NAME_INCHES, WHOLE_NAME_INCHES, NAMES_SHARE = 1.35, 2.05, 0.42
+"""Least and most room for the names of policies, the most holding some 30 letters, or a share of a panel."""
 
-NAME_INCHES, TICK_INCHES = 1.35, 0.33
-"""Least room for the name of a policy, and for the number at a tick."""
+PLOT_INCHES, LEAST_PLOT_INCHES = 1.5, 0.95
+"""Width of a panel beside its names, and where there are more panels than a page holds then."""
 
-EDGE_INCHES = 0.12
-"""Empty beside a panel."""
+TICK_INCHES, EDGE_INCHES = 0.42, 0.12
+"""Least room for the number at a tick, and what is empty beside a panel."""
 
 PAGE_INCHES = 9.5
 """Height that a page has for a picture."""
@@ -58,6 +60,9 @@ MOST_RANKED, FEWEST_RANKED = 15, 3
 
 HEAD_INCHES, LEGEND_INCHES = 0.7, 0.4
 """What a panel needs beside its rows, and a figure beside its panels."""
+
+NOT_COMPARED = "x"
+"""Marker of a policy of which the selection does not know whether it may be the best."""
 
 
 @styled
@@ -72,15 +77,16 @@ def ranking_chart(
     """Draw the policies of each scenario from the best mean down, with 95% intervals.
 
     A filled mark is a policy that could be the best at the confidence of the selection; the hollow ones are
-    out. A bound is not ranked: it is a line with the band of its interval. A panel shows at most
-    `MOST_RANKED` policies, the best ones, and fewer where the panels would not fit a page; how many
-    more there are is said under it.
+    out, and a cross is one that was not compared. A bound is not ranked: it is a line with the band of its
+    interval. A panel shows at most `MOST_RANKED` policies, the best ones, and fewer where the panels would
+    not fit a page; how many more there are is said under it.
 
     Parameters
     ----------
     table : pandas.DataFrame
         A row a policy and a scenario: ``policy``, ``scenario``; ``mean``, ``low`` and ``high`` in the
-        response's unit; ``best`` and ``bound`` (true or false).
+        response's unit; ``best`` (true or false, missing where nothing was compared) and ``bound`` (true or
+        false).
     response : str
         Its name, for the axes.
     better : {"lower", "higher"}
@@ -122,18 +128,21 @@ def ranking_chart(
         ranked = ranked.sort_values("rank", kind="stable", na_position="last")
     is_bound = ranked["bound"].astype(bool)
     most = int(max([1, *ranked.loc[~is_bound, "scenario"].value_counts()]))
-    columns, rows = _columns_and_rows(len(scenarios), most, width)
+    longest = max(text_inches(str(name), NAME_SIZE) for name in ranked["policy"])
+    columns, rows = _columns_and_rows(len(scenarios), most, longest, width)
     lines = math.ceil(len(scenarios) / columns)
     styles = policy_styles(policies_of(table))
     figure = new_figure(width, LEGEND_INCHES + lines * (HEAD_INCHES + LINE_INCHES * rows))
     panels = figure.subplots(lines, columns, squeeze=False)
     room = width / columns
-    names_room = max(NAME_INCHES, 0.42 * room)
+    names_room = min(max(longest, NAME_INCHES), max(WHOLE_NAME_INCHES, NAMES_SHARE * room))
+    names_room = min(names_room, room - LEAST_PLOT_INCHES)
     for scenario, axes in zip(scenarios, panels.flat, strict=False):
         own = ranked["scenario"] == scenario
         _draw_bounds(axes, ranked[own & is_bound], styles)
         rivals = ranked[own & ~is_bound]
         _draw_ranks(axes, rivals.head(rows), styles, names_room)
+        spread_equal(axes, "x")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int((room - names_room) / TICK_INCHES))))
         axes.set_ylim(rows - 0.4, -0.6)  # rows are as high in each panel
         beneath = room - names_room - EDGE_INCHES
@@ -145,11 +154,13 @@ def ranking_chart(
     for spare in list(panels.flat)[len(scenarios) :]:
         spare.remove()
     mark = PolicyStyle(INK, "-", "o")
+    unknown = ranked.loc[~is_bound, "best"].isna()
     legend_with_room(
         figure,
         [
             handle("may be the best", mark),
             handle("is not the best", mark, filled=False),
+            *([handle("not compared", mark, marker=NOT_COMPARED)] if unknown.any() else []),
             *(
                 handle(f"bound: {name}", styles[name], dashes=styles[name].dashes, marker="")
                 for name in bounds
@@ -161,10 +172,14 @@ def ranking_chart(
     return figure
 
 
-def _columns_and_rows(scenarios: int, policies: int, width: float) -> tuple[int, int]:
-    """Return how many panels stand side by side, and how many policies each shows, on one page."""
-    for least in (PANEL_INCHES, LEAST_PANEL_INCHES):
-        columns = min(scenarios, max(1, int(width / least)))
+def _columns_and_rows(scenarios: int, policies: int, longest: float, width: float) -> tuple[int, int]:
+    """Return how many panels stand side by side, and how many policies each shows, on one page.
+
+    The longest name takes so many inches.
+    """
+    names = min(max(longest, NAME_INCHES), WHOLE_NAME_INCHES)
+    for beside in (PLOT_INCHES, LEAST_PLOT_INCHES):
+        columns = min(scenarios, max(1, int(width / (names + beside))))
         panel = (PAGE_INCHES - LEGEND_INCHES) / math.ceil(scenarios / columns)
         rows = int((panel - HEAD_INCHES) / LINE_INCHES)
         if rows >= min(policies, MOST_RANKED):
@@ -184,9 +199,10 @@ def _label(response: str, better: Literal["lower", "higher"]) -> str:
 
 def _draw_ranks(axes: Axes, rows: pd.DataFrame, styles: Mapping[str, PolicyStyle], inches: float) -> None:
     for place, row in enumerate(rows.to_dict("records")):
-        style = styles[str(row["policy"])]._replace(marker="o")
+        unknown = bool(pd.isna(row["best"]))
+        style = styles[str(row["policy"])]._replace(marker=NOT_COMPARED if unknown else "o")
         ends = (row["low"], row["high"])
-        draw_estimate(axes, (row["mean"], place), style, x_ends=ends, filled=bool(row["best"]))
+        draw_estimate(axes, (row["mean"], place), style, x_ends=ends, filled=unknown or bool(row["best"]))
     name_rows(axes, [str(name) for name in rows["policy"]], inches, lines=1)
     axes.margins(x=0.08)
     axes.xaxis.set_major_formatter(tick_words)

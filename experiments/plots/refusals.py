@@ -156,4 +156,6 @@ def _name_quadrants(axes: Axes) -> None:
             va="top" if up else "bottom",
             fontsize=NOTE_SIZE,
             color=MUTED,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+            zorder=2,  # over the grid, under the marks
         )

@@ -284,12 +284,15 @@ def _draw_swing(axes: Axes, start: tuple[float, float], change: float, height: f
 
 
 def _draw_spread(axes: Axes, end: tuple[float, float], ends: list[float]) -> tuple[float, float]:
-    """Draw the interval of a bar's end, and return how far bar and interval reach to the left and right."""
+    """Draw the interval of a bar's end, where both of its own ends are known.
+
+    Returns how far bar and interval reach to the left and right.
+    """
     value, place = end
-    known = [bound for bound in ends if np.isfinite(bound)]
-    if known:
-        axes.plot(known, [place] * len(known), color=INK, linewidth=1.1, marker="|", markersize=5, zorder=2.5)
-    return min([value, *known]), max([value, *known])
+    if not np.isfinite(ends).all():
+        return value, value
+    axes.plot(ends, [place] * 2, color=INK, linewidth=1.1, marker="|", markersize=5, zorder=2.5)
+    return min(value, *ends), max(value, *ends)
 
 
 def _name_swing(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, ParamSpec
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -43,6 +43,7 @@ LEGEND_SIZE = 7.5
 
 POINTS_PER_INCH = 72.0
 
+Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
 Dashes = tuple[float, Sequence[float]] | Literal["-", "none"]
 
@@ -77,6 +78,9 @@ SPARE_STYLES = (
 )
 
 
+PLACE_MARKERS, SPARE_PLACE_MARKER = ("o", "s", "^", "D", "v"), "X"
+"""Markers of the places of one policy, clearly different in one colour, and the next one."""
+
 PLACE = ", "
 """What stands between a policy and its place, where a figure has it in several."""
 
@@ -109,15 +113,27 @@ def policy_styles(names: Iterable[str]) -> dict[str, PolicyStyle]:
     of_policies = _styles_of_policies(first)
     styles = {name: of_policies[policy] for policy, name in first.items()}
     looks = [*SPARE_STYLES, *NAMED_STYLES.values()]
-    taken = {(style.dashes, style.marker) for style in styles.values()}
+    of_places = {policy: {style.marker} for policy, style in of_policies.items()}
+    taken = {style.dashes for style in styles.values()}
     for name in others:
         policy, _, place = name.partition(PLACE)
-        start = zlib.crc32(place.encode()) % len(looks)
-        turned = [*looks[start:], *looks[:start]]
-        look = next((one for one in turned if (one.dashes, one.marker) not in taken), turned[0])
-        taken.add((look.dashes, look.marker))
-        styles[name] = look._replace(colour=of_policies[policy].colour)
+        start = zlib.crc32(place.encode())
+        markers = [*_turned(PLACE_MARKERS, start), SPARE_PLACE_MARKER, *(look.marker for look in looks)]
+        dashes = _turned([look.dashes for look in looks], start)
+        styles[name] = PolicyStyle(
+            of_policies[policy].colour,
+            next((one for one in dashes if one not in taken), dashes[0]),
+            next((one for one in markers if one not in of_places[policy]), markers[0]),
+        )
+        taken.add(styles[name].dashes)
+        of_places[policy].add(styles[name].marker)
     return styles
+
+
+def _turned(values: Sequence[Value], start: int) -> list[Value]:
+    """Return values from a place on, counted around, and those before it after them."""
+    place = start % len(values)
+    return [*values[place:], *values[:place]]
 
 
 def _styles_of_policies(policies: Iterable[str]) -> dict[str, PolicyStyle]:

@@ -21,7 +21,7 @@ from experiments.report.columns import table_part
 from experiments.report.gaps import gaps
 from experiments.report.page import Column, FigurePart, ReportPage, TablePart
 from experiments.report.runs import runs_seen
-from experiments.reports import number
+from experiments.reports import counted, number
 from experiments.results import Results
 from scenarios.definitions import definition_of
 from simulator import InputError
@@ -109,7 +109,8 @@ def _replications(results: Results) -> str:
     if not isinstance(rule, Sequential):
         return str(rule)
     counts = results.ran.groupby(["scenario", "point", "policy"]).size()
-    made = f"{counts.min()} to {counts.max()} were made, {rule.first} at first, {rule.cap} at most"
+    made = "none was" if counts.empty else f"{counts.min()} to {counts.max()} were"
+    made += f" made, {rule.first} at first, {rule.cap} at most"
     if rule.rule == "best":
         race = f"a race on {rule.response} with indifference {rule.indifference:g}"
         return f"until {race} has one left: {made}"
@@ -186,7 +187,7 @@ def _failures(results: Results) -> TablePart | None:
         return None
     places = [*results.experiment.factors, "replication", "stage", "type", "message"]
     told = found[["policy", "scenario", *places]].head(MOST_FAILURES)
-    note = f"{len(found):,} runs failed"
+    note = f"{counted(len(found), 'run')} failed"
     if len(found) > MOST_FAILURES:
         note += f"; the first {MOST_FAILURES} are shown"
     return table_part("failed runs", note, told, results.experiment)
@@ -220,7 +221,9 @@ def _manifest(results: Results) -> dict[str, object]:
 
 
 def _commands(results: Results) -> Iterator[str]:
-    name = results.experiment.name
-    words = read_manifest(results.folder)["sessions"][0].get("command") or ["rewritelab", "sweep", name]
-    yield shlex.join(words)
+    """Yield what makes the runs, and what makes the page: one sweep of all, or every sweep of a part."""
+    given = [session.get("command") for session in read_manifest(results.folder)["sessions"]]
+    sweeps = [words for words in given if words] or [["rewritelab", "sweep", results.experiment.name]]
+    whole = [words for words in sweeps if not any(word.partition("=")[0] == "--only" for word in words)]
+    yield from dict.fromkeys(map(shlex.join, whole[:1] or sweeps))
     yield f"rewritelab report {shlex.quote(str(results.folder))}"

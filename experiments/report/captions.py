@@ -5,7 +5,7 @@ A picture that an experiment asks for goes in, with the results behind it; sente
 
 from __future__ import annotations
 
-from experiments.analyses.histories import MOST_WORLDS
+from experiments.analyses.histories import MOST_WORLDS, first_point, whole_runs
 from experiments.experiment import PlotTable
 from experiments.requirements import NEEDS
 from experiments.results import Results, has_failed
@@ -76,13 +76,14 @@ def where_numbers_are(plot: PlotTable, *, has_table: bool) -> str:
 
 def _worlds(results: Results, plot: PlotTable) -> str:
     """Return how many worlds stand behind a mark."""
-    finished = results.ran[~has_failed(results.ran)]
     if plot.kind in MADE_AGAIN:
-        first = finished[finished["scenario"] == results.experiment.scenarios[0]]
-        first = first[first["point"] == first["point"].min()]
         most = 1 if plot.kind == "ledger" else MOST_WORLDS
-        counts = first.groupby("policy").size().clip(upper=most)
-        return f"Of the first scenario and point, {_counted(counts.min(), counts.max())} a policy."
+        counts = whole_runs(results, most, first_point(results)).groupby("policy").size()
+        told = _counted(counts.min(), counts.max())
+        return f"Of the first scenario and its first point with a finished run, {told} a policy."
+    finished = results.ran[~has_failed(results.ran)]
+    if finished.empty:
+        return "No run has finished."
     counts = finished.groupby(["scenario", "point", "policy"]).size()
     at = "a policy at each point" if results.experiment.factors else "a policy in each scenario"
     return f"{_counted(counts.min(), counts.max())} {at}."

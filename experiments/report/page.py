@@ -111,7 +111,7 @@ class ReportPage:
     gaps : who has no value, or fewer than the others, and why, a sentence each.
     design : name and text: factors, levels, replications, policies, seed.
     tables, figures : the results.
-    failures : runs that could not be finished, or None where all were.
+    failures : runs that could not be finished, or None where none that was made failed.
     manifest : versions, digests, seed; may be nested.
     commands : how to make it again, a line each.
     file : the text of the file that they read, or empty.

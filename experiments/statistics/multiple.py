@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.statistics.pairs import discordant, pair, variance
+from experiments.statistics.pairs import discordant, pair, variance, without_rounding
 from experiments.statistics.samples import require_share
 
 SURE = 0.05
@@ -43,7 +43,7 @@ def paired_t_p_value(a: ArrayLike, b: ArrayLike) -> float:
     from scipy.special import stdtr
 
     left, right = pair(a, b)
-    differences = left - right
+    differences = without_rounding(left - right, left, right)
     if not np.ptp(differences):
         return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)
     spread = variance(differences)

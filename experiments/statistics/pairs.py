@@ -22,6 +22,10 @@ ADDED = (1.0, -1.0)
 """Contrasts that are added to those of a sample: a pair that differs each way (Bonett and Price 2012)."""
 
 
+ROUNDING = 1e-12
+"""Differences that vary by less than this share of what they are taken of are alike but for rounding."""
+
+
 class PairedDifference(NamedTuple):
     """The mean of `a - b` in the same worlds, and what common random numbers gained.
 
@@ -63,11 +67,12 @@ def paired(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE) -> Paired
     (1.0, inf)
     """
     left, right = pair(a, b)
-    interval = mean_interval(left - right, confidence)
+    differences = without_rounding(left - right, left, right)
+    interval = mean_interval(differences, confidence)
     if left.size == 1:
         return PairedDifference(interval, None, None)
     variances = variance(left), variance(right)
-    left_over = variance(left - right)
+    left_over = variance(differences)
     correlation = None
     if all(variances):
         covariance = float(((left - left.mean()) * (right - right.mean())).sum()) / (left.size - 1)
@@ -77,6 +82,19 @@ def paired(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE) -> Paired
     if any(variances):
         reduction = sum(variances) / left_over if left_over else math.inf
     return PairedDifference(interval, correlation, reduction)
+
+
+def without_rounding(differences: NDArray[np.float64], *columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return differences of columns, exactly alike where they vary by rounding alone, and 0 where that small.
+
+    >>> without_rounding(np.array([0.1 + 0.2 - 0.3, 0.0]), np.array([0.3]), np.array([0.3])).tolist()
+    [0.0, 0.0]
+    """
+    least = ROUNDING * max(float(np.abs(column).max()) for column in columns)
+    middle = float(np.median(differences))
+    if np.ptp(differences) > least:
+        return differences
+    return np.full_like(differences, 0.0 if abs(middle) <= least else middle)
 
 
 def variance(column: NDArray[np.float64]) -> float:
@@ -116,7 +134,7 @@ def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE
     (1.0, 1.0, 1.0)
     """
     left, right = pair(a, b)
-    return mean_interval(left - right, confidence)
+    return mean_interval(without_rounding(left - right, left, right), confidence)
 
 
 def paired_share_difference(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE) -> Interval:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.statistics.intervals import CONFIDENCE, Interval, student_quantile
-from experiments.statistics.pairs import share_contrast
+from experiments.statistics.pairs import ROUNDING, share_contrast
 from experiments.statistics.samples import require_rivals, sample, sample_table
 
 
@@ -252,5 +252,10 @@ def _signs_needed(wrong: float) -> int:
 
 
 def _contrasts(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return column i minus column j in every row, shape (n, k, k)."""
-    return table[:, :, None] - table[:, None, :]
+    """Return column i minus column j in every row, shape (n, k, k), without their rounding."""
+    found = table[:, :, None] - table[:, None, :]
+    sizes = np.abs(table).max(axis=0)
+    least = ROUNDING * np.maximum(sizes[:, None], sizes)
+    middle = np.median(found, axis=0)
+    alike = np.where(np.abs(middle) <= least, 0.0, middle)
+    return np.where(np.ptp(found, axis=0) <= least, alike, found)

@@ -15,6 +15,7 @@ from scipy import stats
 from experiments.answers import answers
 from experiments.designs import morris, saltelli
 from experiments.experiment import Experiment, ExperimentFile
+from experiments.plan import Coordinates, Plan
 from experiments.results import Results
 
 Row = dict[str, object]
@@ -33,7 +34,14 @@ def results(
     for scenario, point, policy, world in itertools.product(
         scenarios, range(experiment.size), policies, range(file.cap)
     ):
-        row = {"scenario": scenario, "point": point, **experiment.labels(point), "policy": policy}
+        at = Coordinates(scenarios.index(scenario), point, policies.index(policy), world)
+        row = {
+            "run": Plan(experiment).number(at),
+            "scenario": scenario,
+            "point": point,
+            **experiment.labels(point),
+            "policy": policy,
+        }
         row |= {"replication": world, "failure": None, "failed_stage": None}
         rows.append(row | dict.fromkeys(file.responses, 0.5) | {file.responses[0]: value(row)})
     found = Results(Path("made"), experiment)
@@ -182,7 +190,7 @@ def test_what_never_happened_may_happen(response: str, is_told: bool) -> None:
     if is_told:
         most = float(re.findall(r"up to (\d+)%", told(said, "may be above 0"))[0]) / 100
         assert stats.binom.pmf(0, WORLDS, most) == pytest.approx(0.05, abs=0.005)
-        assert "1 means are 0 in each of their 20 runs" in told(said, "may be above 0")
+        assert "1 mean is 0 in each of its 20 runs" in told(said, "may be above 0")
 
 
 @pytest.mark.unit
@@ -294,3 +302,115 @@ def test_stable_points_that_overflow_all_the_same_are_counted(overflowed: str) -
     count = overflowed.count("1")
     assert len(words) == (count > 0)
     assert all(line.startswith(f"at {count} of the 4 stable points") for line in words)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("means", "words"),
+    [
+        (
+            {3: -5.0, 1: 5.0, 2: 4.0},
+            "from 5 [5, 5] at x 1 to -5 [-5, -5] at x 3; it crosses 0 between 2 and 3",
+        ),
+        ({1: -5.0, 2: 0.0, 3: 5.0}, "from -5 [-5, -5] at x 1 to 5 [5, 5] at x 3; it crosses 0 at 2"),
+        ({10: 5.0, 9: 0.0, 8: 5.0}, "from 5 [5, 5] at x 8 to 5 [5, 5] at x 10"),  # it touches
+        ({1: -5.0, 2: 0.0}, "from -5 [-5, -5] at x 1 to 0 [0, 0] at x 2"),  # it gets there
+    ],
+)
+def test_crossings_are_those_along_the_levels_by_size(means: dict[int, float], words: str) -> None:
+    said = answers(
+        results(
+            lambda row: means[int(str(row["x"]))],
+            factor=[factor("x", values=list(means))],
+            plot={"kind": "response", "response": "net_tokens"},
+        )
+    )
+    assert told(said, "net_tokens, a: ") == f"net_tokens, a: {words}"
+
+
+@pytest.mark.unit
+def test_where_one_level_has_run_a_response_goes_nowhere() -> None:
+    plot = {"kind": "response", "response": "net_tokens"}
+    whole = results(lambda _: 5.0, factor=[factor("x", values=[1, 2])], plot=plot)
+    said = answers(only(whole, lambda runs: runs["x"] == 2))
+    assert told(said, "net_tokens, a: ") == "net_tokens, a: 5 [5, 5] at x 2"
+
+
+# ------------------------------------------------------------------------------------ what is not there
+
+
+def only(found: Results, keep: Callable[[pd.DataFrame], pd.Series[bool]]) -> Results:
+    """Return results of some of the runs, as a sweep leaves them that was stopped."""
+    fewer = Results(found.folder, found.experiment)
+    fewer.__dict__["runs"] = found.runs[keep(found.runs)].reset_index(drop=True)
+    return fewer
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (20, None),
+        (19, "unfinished: 1 more run is wanted"),
+        (1, "unfinished: 19 more runs are wanted"),
+    ],
+)
+def test_runs_that_are_still_to_be_made_are_counted(made: int, words: str | None) -> None:
+    found = only(results(noise, plot={"kind": "table"}), lambda runs: runs["replication"] < made)
+    assert found.unfinished == 20 - made
+    said = answers(found)
+    assert [line for line in said if "unfinished" in line] == ([words] if words else [])
+    assert told(said, "none failed") == f"{made} run{'' if made == 1 else 's'}, none failed"
+
+
+@pytest.mark.unit
+def test_a_point_that_still_wants_runs_has_not_come_to_the_cap() -> None:
+    """Of three wide points one is at the cap of 15, one has 2 of its first 5 runs, and one none."""
+    rule = {"response": "net_tokens", "half_width": 0.001, "first": 5, "look_ahead": 2, "cap": 15}
+    wide = results(noise, replications=rule, factor=[factor("x", values=[1, 2, 3])], plot={"kind": "table"})
+    made = {0: 15, 1: 2, 2: 0}
+    found = only(wide, lambda runs: runs["replication"] < runs["point"].map(made))
+    said = answers(found)
+    assert "unfinished: at least 8 more runs are wanted" in said
+    assert told(said, "came to the cap").startswith("1 of 1 point came to the cap of 15 replications")
+    first = only(wide, lambda runs: (runs["point"] == 1) & (runs["replication"] < 2))
+    assert "unfinished: at least 13 more runs are wanted" in answers(first)
+    assert not any("cap" in line for line in answers(first))
+
+
+TWO_RANKINGS = {
+    "plot": {"kind": "ranking", "response": "net_tokens"},
+    "plots": [{"kind": "ranking", "response": "usd"}],
+    "responses": ["net_tokens", "usd"],
+    "policies": ["a", "b"],
+}
+
+
+@pytest.mark.unit
+def test_where_all_is_skipped_no_ranking_says_anything() -> None:
+    found = results(lambda _: None, **TWO_RANKINGS)
+    found.runs[["net_tokens", "usd"]] = np.nan
+    found.runs["failed_stage"], found.runs["failure"] = "skipped", "needs user_turns"
+    said = answers(found)
+    assert said == ["40 runs, none failed, 40 skipped", "skipped: needs user_turns: a in s; b in s"]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("scenarios", "of_usd"),
+    [
+        ("s", ["s, usd (lower is better): a is the best of 2"]),
+        ("st", ["may be the best on usd in each of 2 places, 95% a place: a"]),
+        ("s-", []),  # one of two places has no value of it: nothing holds everywhere
+    ],
+)
+def test_of_a_further_ranking_stands_what_holds_everywhere(scenarios: str, of_usd: list[str]) -> None:
+    found = results(noise, scenarios=tuple(scenarios), **TWO_RANKINGS)
+    runs = found.runs
+    runs["usd"] = np.where(runs["policy"] == "a", 1.0, 9.0) + runs["replication"] % 3 * (
+        runs["policy"] == "b"
+    )
+    runs.loc[runs["scenario"] == "-", "usd"] = np.nan
+    said = [line for line in answers(found) if "usd" in line]
+    assert len(said) == len(of_usd)
+    assert all(line.startswith(words) for line, words in zip(said, of_usd, strict=True))

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from experiments.experiment import Experiment, load_experiment
 from experiments.factors import Factor
 from experiments.identity import identity_of
+from experiments.paths import require_paths
 from experiments.plan import Coordinates, Plan
+from policies.loader import CATALOGUE as POLICIES
 from simulator import InputError
 
 Write = Callable[..., Experiment]
@@ -90,6 +92,64 @@ def test_a_path_may_be_that_of_one_policy_of_several(tmp_path: Path) -> None:
     made = [plan.policy(Coordinates(0, 1, place, 0)) for place in range(3)]
     assert [one.parts.trigger.fraction for one in made] == [0.7, 0.9, 0.91]  # type: ignore[attr-defined]
     assert identity_of(experiment)["policies"].keys() == {"naive", "guarded", "guarded-without-gate"}  # type: ignore[attr-defined]
+
+
+OVERLAPPING = (
+    (
+        ["laws.summary.ratio", "laws.summary"],
+        {},
+        "two factors move laws.summary.ratio and laws.summary",
+    ),
+    (
+        ["policy.trigger.fraction", "naive.trigger.fraction"],
+        {},
+        "two factors move policy.trig",
+    ),
+    (["naive.trigger.fraction", "guarded.trigger.fraction"], {}, ""),
+    (["trigger", "policy.trigger"], {}, "unknown path 'trigger'"),
+    (["naive.trigger.fraction"], {"policy.trigger.fraction": 0.5}, ""),
+    (
+        ["policy.trigger.fraction"],
+        {"naive.trigger.fraction": 0.5},
+        "naive.trigger.fraction is set, and",
+    ),
+    (["policy.trigger"], {"policy.trigger.fraction": 0.5}, "policy.trigger.fraction is set, and moved by"),
+)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("paths", "sets", "told"), OVERLAPPING)
+def test_no_two_things_move_one_place(paths: list[str], sets: dict[str, float], told: str) -> None:
+    factors = [Factor(name=f"f{place}", path=path, values=(1, 2)) for place, path in enumerate(paths)]
+    if not told:
+        require_paths(factors, sets, ["naive", "guarded"], "here")
+        return
+    with pytest.raises(InputError, match=told):
+        require_paths(factors, sets, ["naive", "guarded"], "here")
+
+
+@pytest.mark.unit
+def test_what_is_one_policys_goes_before_what_is_every_policys_in_any_order(tmp_path: Path) -> None:
+    sets = ['"policy.trigger.fraction" = 0.9', '"naive.trigger.fraction" = 0.8']
+    for order in (sets, sets[::-1]):
+        path = tmp_path / "set.toml"
+        path.write_text(HEAD.replace('["naive"]', '["naive", "guarded"]') + "[set]\n" + "\n".join(order))
+        (point,) = load_experiment(str(path)).points()
+        assert point.of_policies == {"naive": {"trigger.fraction": 0.8}, "guarded": {"trigger.fraction": 0.9}}
+
+
+@pytest.mark.unit
+def test_a_policy_that_is_a_file_beside_has_its_dots_in_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("./own.toml", "policy.toml"):
+        (tmp_path / name).write_text((POLICIES / "naive.toml").read_text())
+        path = tmp_path / "beside.toml"
+        factor = f'\n[[factor]]\nname = "at"\npath = "{name}.trigger.fraction"\nvalues = [0.8]\n'
+        path.write_text(HEAD.replace('["naive"]', f'["{name}", "guarded"]') + factor)
+        (point,) = load_experiment(str(path)).points()
+        assert point.of_policies == {name: {"trigger.fraction": 0.8}, "guarded": {}}
 
 
 @pytest.mark.unit
@@ -307,8 +367,8 @@ GRID = 'kind = "grid"'
             "a whole number of 19 digits; expected one below",
         ),
         (GRID, WHOLE.replace("14", "1e300"), "whole numbers needs low and high below 2\\^63"),
-        (GRID, SWITCHES[0].replace("laws.a", ""), "factor.0: '' is not a path; expected keys between"),
-        (GRID, SWITCHES[0].replace("laws.a", "laws..a"), "factor.0: 'laws..a' is not a path"),
+        (GRID, SWITCHES[0].replace("laws.a", ""), "factor.0.path: '' is not a path; expected keys between"),
+        (GRID, SWITCHES[0].replace("laws.a", "laws..a"), "factor.0.path: 'laws..a' is not a path"),
         (GRID, SWITCHES[0].replace("laws.a", "law.a"), "factor.0.path: unknown path 'law.a'; .*mean 'laws'"),
         (GRID, SWITCHES[0].replace("laws.a", "Policy.a"), "unknown path 'Policy.a'; .*mean 'policy'"),
         (GRID, SWITCHES[0].replace("laws.a", "naiv.trigger"), "unknown path .*mean 'naive'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -654,6 +655,27 @@ def test_without_correction_there_is_no_column_for_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("factors", "note"),
+    [
+        (2, None),
+        (3, "1 interaction of three factors and more stands in the table."),
+        (4, "5 interactions of three factors and more stand in the table."),  # 4 of three, 1 of all
+    ],
+)
+def test_effects_that_are_not_drawn_are_counted_beneath(factors: int, note: str | None) -> None:
+    orders = range(1, factors + 1)
+    groups = [group for order in orders for group in itertools.combinations("abcd"[:factors], order)]
+    rows = [{"effect": " x ".join(group), "order": len(group)} for group in groups]
+    ends = {"response": "usd", "mean": 1.0, "low": 0.5, "high": 1.5, "n": 8}
+    table = pd.DataFrame(rows).assign(**ends)
+    other = table.assign(response="turns")  # not asked for, and not counted
+    figure = plots.effect_forest(pd.concat([table, other]), "usd", replications=8)
+
+    assert (figure.get_supxlabel() or None) == note
+    assert len(figure.axes[0].get_yticklabels()) == factors + math.comb(factors, 2)
+
+
 # ------------------------------------------------------------------------------ sensitivity
 
 
@@ -674,6 +696,18 @@ def test_the_widest_swing_stands_highest_and_no_bar_hides_another() -> None:
         for shared in [Bbox.intersection(one.get_bbox(), other.get_bbox())]
     )
     assert {bar.get_hatch() for bar in bars[::2]} != {bar.get_hatch() for bar in bars[1::2]}  # in grey too
+
+
+@pytest.mark.parametrize("ends", [(0.0, np.inf), (np.nan, 95.0), (np.nan, np.nan)])
+def test_an_interval_without_two_ends_is_not_drawn_and_moves_no_word(ends: tuple[float, float]) -> None:
+    bare = plots.tornado(swings(), "usd").axes[0]
+    both = list(zip(("low", "high"), ends, strict=True))
+    half = {f"{level}_value_{end}": one for level in ("low", "high") for end, one in both}
+    axes = plots.tornado(swings().assign(**half), "usd").axes[0]
+
+    assert len(axes.lines) == len(bare.lines) == 1  # the base
+    assert axes.get_xlim() == bare.get_xlim()
+    assert [text.xy for text in axes.texts] == [text.xy for text in bare.texts]  # type: ignore[attr-defined]
 
 
 def test_swings_around_several_bases_are_refused() -> None:

@@ -129,6 +129,29 @@ def test_turns_end_at_the_horizon(
 
 
 @pytest.mark.unit
+def test_turns_of_several_scenarios_end_at_the_longest_horizon(small_scenario: Path, tmp_path: Path) -> None:
+    """Of 20 and 30 turns; a fleet among them, whose turns add up, leaves no end."""
+    text = small_scenario.read_text()
+    longer, fleet = tmp_path / "longer.toml", tmp_path / "fleet.toml"
+    longer.write_text(text.replace("horizon = 20", "horizon = 30"))
+    fleet.write_text(f"{text}\n[fleet]\nagents = 2\n")
+    places = [str(path) for path in (small_scenario, longer, fleet)]
+
+    def high(*scenarios: str) -> float:
+        file = ExperimentFile(scenarios=scenarios, policies=["guarded"], responses=["turns"])
+        experiment = Experiment("made", Path("made.toml"), file, scenarios, ("guarded",))
+        found = interval_in(experiment, "turns", [18.0, 18.0, 30.0])
+        assert found is not None
+        return found.high
+
+    whole = interval_of("turns", [18.0, 18.0, 30.0])
+    assert whole is not None
+    assert whole.high > 30
+    assert high(*places[:2]) == 30
+    assert high(*places) == whole.high
+
+
+@pytest.mark.unit
 def test_of_nothing_there_is_no_interval() -> None:
     assert interval_of("usd", []) is None
 

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analyses.histories import History, histories, turns_of, warm_up
-from experiments.experiment import load_experiment
+from experiments.analyses.histories import History, first_point, histories, turns_of, warm_up, where_from
+from experiments.experiment import Experiment, ExperimentFile, load_experiment
 from experiments.plan import Coordinates
 from experiments.reading import read_table
+from experiments.report.captions import caption_of
 from experiments.results import Results
 from experiments.sweeping import sweep
 from policies.loader import CATALOGUE as POLICIES
@@ -90,6 +91,43 @@ def test_where_every_run_fails_there_is_no_history(zoo: str, small_experiment: P
     assert sweep(experiment, tmp_path / "out", workers=0, show="none") == 4
     with pytest.raises(InputError, match="no run has finished"):
         histories(Results(tmp_path / "out", experiment))
+
+
+def fail(results: Results, *runs: int) -> None:
+    """Let some runs be read as failed."""
+    results.runs.loc[results.runs["run"].isin(runs), "failed_stage"] = "propose"
+
+
+@pytest.mark.unit
+def test_where_the_first_point_failed_the_next_is_shown_and_the_caption_tells_of_it(results: Results) -> None:
+    """Of point 1 the first world failed as well: two are left, and one where one is asked for."""
+    fail(results, 0, 1, 2, 3)
+    plot = results.experiment.file.plot.model_copy(update={"kind": "occupancy"})
+    found = histories(results)
+    assert [one.at for one in found] == [Coordinates(0, 1, 0, world) for world in (1, 2)]
+    assert first_point(results) == 1
+    assert "its first point with a finished run, 2 worlds a policy" in caption_of(results, plot)
+    (one,) = histories(results, worlds=1)
+    assert one.at == Coordinates(0, 1, 0, 1)
+    ledger = plot.model_copy(update={"kind": "ledger"})
+    assert "1 world a policy" in caption_of(results, ledger)
+
+
+@pytest.mark.unit
+def test_what_was_never_made_has_not_failed() -> None:
+    """After a race: a has worlds 0 to 3, of which its second failed; b has two; c was skipped."""
+    file = ExperimentFile(scenarios=["s"], policies=["a", "b", "c"], responses=["usd"], replications=9)
+    experiment = Experiment("made", Path("made.toml"), file, ("s",), ("a", "b", "c"))
+    made = [("a", world) for world in range(4)] + [("b", world) for world in range(2)] + [("c", 0)]
+    rows = pd.DataFrame(made, columns=["policy", "replication"]).assign(scenario="s", point=0)
+    rows["failed_stage"] = [None, "run", None, None, None, None, "skipped"]
+    results = Results(Path("made"), experiment)
+    results.__dict__["runs"] = rows
+    run: Any = None
+    places = {"a": (0, 2, 3), "b": (0, 1)}
+    found = [History(Coordinates(0, 0, 0, at), name, run) for name, own in places.items() for at in own]
+    words = "up to 4 of 9 worlds a policy, without 1 run that failed"
+    assert where_from(results, found) == f"Runs made again: {words}."
 
 
 # ------------------------------------------------------------------------------------ warm-up

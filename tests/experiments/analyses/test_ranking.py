@@ -242,7 +242,7 @@ def test_another_response_is_ranked_among_those_that_ran_to_the_end(build: Build
     experiment, runs = raced(build, runs_of)
     other = PlotTable(kind="ranking", response="z")
     table = ranking(runs, experiment, other).set_index("policy")
-    assert table["best"].to_dict() == {"a": False, "b": True, "c": False}
+    assert table["best"].to_dict() == {"a": False, "b": True, "c": None}
     assert table["rank"].to_dict() == {"a": 2, "b": 1, "c": 3}  # c is lowest, in five worlds
     assert table["mean"].idxmin() == "c"
     assert table["worlds"].unique().tolist() == [WORLDS]
@@ -262,13 +262,24 @@ def test_a_ranking_does_not_turn_its_race_round(build: Build, runs_of: Rows) -> 
 
 
 @pytest.mark.unit
-def test_a_barred_winner_is_no_best(build: Build, runs_of: Rows) -> None:
+def test_a_race_bars_nobody(build: Build, runs_of: Rows) -> None:
+    """Whom it has stopped it stopped against all others, also those that would be barred."""
     experiment, runs = raced(build, runs_of)
-    runs = runs.assign(stopped=(runs["policy"] == "a").astype(float))
     plot = LOWER.model_copy(update={"barred_by": "stopped"})
-    assert not ranking(runs, experiment, plot)["best"].any()
-    (said,) = statements(runs, experiment, plot)
-    assert said.endswith("no verdict, a has won the race and is barred")
+    for show in (ranking, statements):
+        with pytest.raises(InputError, match="a race cannot bar by stopped"):
+            show(runs.assign(stopped=0.0), experiment, plot)
+
+
+@pytest.mark.unit
+def test_a_race_that_has_not_begun_has_stopped_nobody(build: Build, runs_of: Rows) -> None:
+    """Interrupted in its first stage, one policy has fewer runs than another, and is compared with it."""
+    experiment = build(("a", "b"), replications=RACE)
+    runs = runs_of(experiment, lambda at, world: float(at["policy"] == "b") + world % 3)
+    runs = runs[runs["replication"] < np.where(runs["policy"] == "a", 4, 3)]
+    (said,) = statements(runs, experiment, LOWER)
+    assert "stopped" not in said
+    assert ranking(runs, experiment, LOWER)["best"].notna().all()
 
 
 @pytest.mark.unit

@@ -96,3 +96,12 @@ def test_panels_of_one_figure_have_one_numbering(readable: Callable[[Figure], No
     )
     assert first == {"1": 0.0, "2": 1.0, "3": 2.0, "4": 3.0}
     assert second == {"1": 3.0, "2": 2.0, "3": 1.0, "4": 0.0}
+
+
+def test_a_key_has_the_levels_of_a_point_whole() -> None:
+    names = [
+        f"trigger 0.5584{10 + one}, low watermark 0.4143{84 - one}, rationale cap 102" for one in range(30)
+    ]
+    costs = [float(one) for one in range(30)]
+    figure = plots.pareto_front(table(names, costs, costs[::-1]), "usd", "wrong")
+    assert [name for name, _ in key_of(figure).values()] == names

@@ -52,3 +52,11 @@ def test_a_note_makes_a_finished_figure_higher_and_leaves_its_data_their_room() 
     assert heights[1] == pytest.approx(heights[0], rel=0.1)
     twice = noted(with_note, "and more")
     assert twice.get_supxlabel().splitlines()[-1] == "and more"
+
+
+def test_places_of_one_policy_have_clearly_different_marks() -> None:
+    for policy in ("naive", "guarded", "gate-only", "mine"):
+        styles = policy_styles(f"{policy}, cap {cap}" for cap in range(100, 500, 100))
+        first, *others = [style.marker for style in styles.values()]
+        assert len({first, *others}) == 4
+        assert set(others) <= {"o", "s", "^", "D", "v"}

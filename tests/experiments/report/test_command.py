@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from experiments import cli
-from experiments.experiment import load_experiment
+from experiments.experiment import Experiment, ExperimentFile, load_experiment
 from experiments.pictures import KINDS
+from experiments.report import assembly
 from experiments.report.assembly import page_of
 from experiments.report.captions import LOOK_FOR
-from experiments.results import results_of
+from experiments.results import Results, results_of
 from experiments.sweeping import sweep
 
 pytestmark = pytest.mark.contract
@@ -197,3 +198,25 @@ def test_what_is_drawn_from_runs_made_again_claims_no_table(tmp_path: Path) -> N
 
 def test_every_kind_of_picture_says_what_to_look_for() -> None:
     assert set(LOOK_FOR) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "first"),
+    [
+        (["sweep x --only point=0", "sweep x"], ["sweep x"]),
+        (["sweep x --workers 2", "sweep x"], ["sweep x --workers 2"]),
+        (
+            ["sweep x --only=point=0", "sweep x --only point=1", "sweep x --only point=1"],
+            ["sweep x --only=point=0", "sweep x --only point=1"],
+        ),
+        ([""], ["rewritelab sweep few"]),
+    ],
+)
+def test_a_page_is_made_again_by_the_whole_sweep_or_by_all_its_parts(
+    monkeypatch: pytest.MonkeyPatch, sessions: list[str], first: list[str]
+) -> None:
+    manifest = {"sessions": [{"command": words.split()} for words in sessions]}
+    monkeypatch.setattr(assembly, "read_manifest", lambda _: manifest)
+    file = ExperimentFile(scenarios=["s"], policies=["a"], responses=["usd"])
+    results = Results(Path("out"), Experiment("few", Path("few.toml"), file, ("s",), ("a",)))
+    assert list(assembly._commands(results)) == [*first, "rewritelab report out"]

@@ -144,7 +144,7 @@ def test_what_there_is_not_has_no_section_but_failures_say_that_there_are_none()
     html = render(EMPTY)
     read = Read(html)
     assert read.text_in("h2") == ["Question", "Failed runs"]
-    assert "None: every run was finished." in html
+    assert "None of the runs that were made failed." in html
     assert render(replace(EMPTY, failures=None)) == html
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from experiments.statistics import Race, compare_with_best, kim_nelson, mean_interval
+from experiments.statistics import Race, compare_with_best, kim_nelson, mean_interval, paired_t_p_value
 
 FALSE_ALARM = 1e-6  # how often a test of this file fails though the code is right
 
@@ -186,6 +186,19 @@ def test_a_lead_without_spread_is_told_when_the_sign_test_tells_it(worlds: int, 
     race = kim_nelson({"a": [1.0] * worlds, "b": [0.0] * worlds}, first=2, indifference=0.5)
     assert (race.remaining, race.at_most) == (("a",) if told else ("a", "b"), 5)
     assert race.replications == min(worlds, 5)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("lead", [0.1, 1.0, 0.1 + 0.2 - 0.3])
+def test_rounding_is_no_spread_and_no_lead(lead: float) -> None:
+    """In binary 10.1 - 10 is not 1.1 - 1: by tenths the verdict is that by ones, and 5e-17 is no lead."""
+    few, many = (np.array([1.0, 10.0, 100.0, 3.0, 7.0, 0.3] * n)[: 3 * n] for n in (1, 4))
+    for column, told in ((few, False), (many, lead > 1e-9)):
+        found = compare_with_best({"a": column + lead, "b": column})
+        assert (found.subset == ("a",)) == told
+        race = kim_nelson({"a": column + lead, "b": column}, first=2, indifference=1e-3)
+        assert race.replications == min(5, len(column))
+        assert (paired_t_p_value(column + lead, column) <= 0.05) == told
 
 
 @pytest.mark.theory
