@@ -13,6 +13,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, PlotTable
 from experiments.pictures import analysis_of
+from experiments.reports import counted
 from experiments.results import Results
 from scenarios.definitions import definition_of
 from scenarios.measures import is_yes_or_no
@@ -128,7 +129,7 @@ INTERVALS, NO_INTERVALS = "95%", "too few worlds for an interval"
 """What tells that a part of the second line is about intervals, and what it is where there is none."""
 
 OF_HISTORIES = ("occupancy", "believed", "ledger", "welch")
-"""Kinds that show some runs made again, and say which beneath."""
+"""Kinds that show some runs made again, of which there is no table, and say which beneath."""
 
 
 def title_of(results: Results, plot: PlotTable) -> Title:
@@ -178,8 +179,4 @@ def _where(experiment: Experiment) -> str:
 def _behind(results: Results) -> str:
     """Return how many runs and worlds stand behind a picture."""
     worlds = int(results.ran["replication"].nunique())
-    return f"{_counted(len(results.ran), 'run')} in {_counted(worlds, 'world')}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{counted(len(results.ran), 'run')} in {counted(worlds, 'world')}"

@@ -32,10 +32,10 @@ from experiments.plots.marks import (
 from experiments.plots.point_names import key_beneath, name_points, number_words
 from experiments.plots.style import (
     INK,
+    MOST_STYLES,
     MUTED,
-    NAMED_STYLES,
     OTHER,
-    SPARE_STYLES,
+    POINT_STYLE,
     TWO_COLUMNS,
     PolicyStyle,
     new_figure,
@@ -46,10 +46,8 @@ from experiments.plots.style import (
 from experiments.plots.tables import axis_label, policies_of, require_columns, tick_words
 from experiments.statistics import on_front
 
-MOST_STYLES = len(NAMED_STYLES) + len(SPARE_STYLES)
-FRONT_STYLE, POINT_STYLE = PolicyStyle(INK, "-", "o"), PolicyStyle(MUTED, "-", "o")
-BOUND_STYLE = PolicyStyle(MUTED, "-", "D")
-"""Of points that are too many to have a style each."""
+FRONT_STYLE, BOUND_STYLE = PolicyStyle(INK, "-", "o"), PolicyStyle(MUTED, "-", "D")
+"""Of points on the front, and of bounds, where they are too many to have a style each."""
 
 MOST_NUMBERED = 40
 """Points of a panel above which those off the front have neither intervals nor numbers: a table has them."""

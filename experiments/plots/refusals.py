@@ -25,11 +25,10 @@ from experiments.plots.point_names import name_points
 from experiments.plots.style import (
     INK,
     LEGEND_SIZE,
+    MOST_STYLES,
     MUTED,
-    NAMED_STYLES,
-    SPARE_STYLES,
+    POINT_STYLE,
     TWO_COLUMNS,
-    PolicyStyle,
     new_figure,
     policy_styles,
     styled,
@@ -39,9 +38,6 @@ from experiments.plots.tables import policies_of, require_columns, tick_words
 COLUMNS = ("policy", "share_refused", "low", "high", "net", "net_low", "net_high")
 BOTH = ("share_refused", "net")
 NET_LABEL = "Net of a committed rewrite (tokens)"
-MOST_STYLES = len(NAMED_STYLES) + len(SPARE_STYLES)
-POINT_STYLE = PolicyStyle(MUTED, "-", "o")
-"""Of policies that are too many to have a style each."""
 
 MOST_CROSSES = 40
 """Policies above which none has its interval."""

@@ -13,10 +13,10 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from experiments.plots.marks import LABEL_SIZE, legend_with_room
 from experiments.plots.style import (
     ONE_COLUMN,
     Dashes,
-    legend_above,
     new_figure,
     policy_styles,
     styled,
@@ -28,6 +28,9 @@ from experiments.plots.tables import (
     require_columns,
     tick_words,
 )
+
+LABEL_ROOM_INCHES = 2.0
+"""For the words along the upright axis, which is a little higher."""
 
 
 @styled
@@ -113,7 +116,7 @@ def response_with_intervals(
         axes.xaxis.set_major_formatter(tick_words)
     axes.yaxis.set_major_formatter(tick_words)
     axes.set_xlabel(axis_label(factor, labels))
-    axes.set_ylabel(axis_label(response, labels))
+    axes.set_ylabel(wrapped(axis_label(response, labels), LABEL_ROOM_INCHES, LABEL_SIZE))
     if handles:
-        legend_above(figure, handles)
+        legend_with_room(figure, handles)
     return figure

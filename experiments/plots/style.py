@@ -77,6 +77,10 @@ SPARE_STYLES = (
     PolicyStyle("#6699cc", (0, (12, 1.5)), "o"),
 )
 
+MOST_STYLES = len(NAMED_STYLES) + len(SPARE_STYLES)
+POINT_STYLE = PolicyStyle(MUTED, "-", "o")
+"""Of policies or points that are too many to have a style each."""
+
 
 PLACE_MARKERS, SPARE_PLACE_MARKER = ("o", "s", "^", "D", "v"), "X"
 """Markers of the places of one policy, clearly different in one colour, and the next one."""

@@ -16,7 +16,7 @@ from experiments.experiment import PlotTable, Sequential
 from experiments.factors import SPACE_FILLING, Factor
 from experiments.manifest import read_manifest
 from experiments.pictures import analysis_of, draw
-from experiments.report.captions import caption_of, title_of, where_numbers_are
+from experiments.report.captions import caption_of, heading_of, where_numbers_are
 from experiments.report.columns import table_part
 from experiments.report.gaps import gaps
 from experiments.report.page import Column, FigurePart, ReportPage, TablePart
@@ -123,7 +123,7 @@ def _replications(results: Results) -> str:
 def _pictures(results: Results) -> Iterator[tuple[FigurePart | None, TablePart | None]]:
     """Yield each picture with the table that it shows; one that cannot be drawn leaves its reason."""
     for plot in results.experiment.file.pictures:
-        title = title_of(plot)
+        title = heading_of(plot)
         try:
             table = analysis_of(results, plot)
             figure: FigurePart | None = FigurePart(

@@ -9,9 +9,7 @@ from experiments.analyses.histories import MOST_WORLDS, first_point, whole_runs
 from experiments.experiment import PlotTable
 from experiments.requirements import NEEDS
 from experiments.results import Results, has_failed
-
-MADE_AGAIN = ("occupancy", "believed", "ledger", "welch")
-"""Kinds whose figures come from runs made again, of which a page has no table."""
+from experiments.titles import OF_HISTORIES
 
 LOOK_FOR: dict[str, str] = {
     "response": "Look which way the mean goes over the factor, and whether the 95% intervals leave room "
@@ -54,7 +52,7 @@ LOOK_FOR: dict[str, str] = {
 """What a reader should look for in each kind of picture, and what its intervals are."""
 
 
-def title_of(plot: PlotTable) -> str:
+def heading_of(plot: PlotTable) -> str:
     """Return what a picture shows."""
     shown = plot.response or (f"{plot.y} against {plot.x}" if plot.x else "")
     return NEEDS[plot.kind].shows + (f": {shown}" if shown else "")
@@ -69,14 +67,14 @@ def where_numbers_are(plot: PlotTable, *, has_table: bool) -> str:
     """Return where on the page the numbers of a picture stand, if anywhere."""
     if has_table:
         return "Its numbers stand in the table of the same title."
-    if plot.kind in MADE_AGAIN:
+    if plot.kind in OF_HISTORIES:
         return "Its numbers are those of runs made again for it; no table of this page has them."
     return "Its numbers come from the tables of means."
 
 
 def _worlds(results: Results, plot: PlotTable) -> str:
     """Return how many worlds stand behind a mark."""
-    if plot.kind in MADE_AGAIN:
+    if plot.kind in OF_HISTORIES:
         most = 1 if plot.kind == "ledger" else MOST_WORLDS
         counts = whole_runs(results, most, first_point(results)).groupby("policy").size()
         told = _counted(counts.min(), counts.max())

@@ -132,11 +132,27 @@ def ranks(names: tuple[str, ...], grounds: int) -> pd.DataFrame:
     return table.assign(low=table["mean"] - 0.4, high=table["mean"] + 0.4, **best)
 
 
+def responses(names: tuple[str, ...]) -> pd.DataFrame:
+    rows = [
+        {"policy": name, "length": length, "compliance": place + length / 4}
+        for (place, name), length in itertools.product(enumerate(names), (1, 2, 4))
+    ]
+    table = pd.DataFrame(rows)
+    return table.assign(low=table["compliance"] - 0.2, high=table["compliance"] + 0.2)
+
+
 DRAWN: dict[str, Callable[[tuple[str, ...]], Figure]] = {
     "occupancy": lambda names: plots.occupancy_by_turn(turns(names), window=WINDOW, horizon=TURNS),
     "occupancy with a note": lambda names: noted(
         plots.occupancy_by_turn(turns(names), window=WINDOW),
         "Runs made again: point 1 of 4 (" + "head 3, " * 20,
+    ),
+    "response": lambda names: plots.response_with_intervals(
+        responses(names),
+        "length",
+        "compliance",
+        labels={"compliance": "Actual compliance with all that was said (share of steps)"},
+        width=plots.TWO_COLUMNS,
     ),
     "confidence": lambda names: plots.confidence_and_constraints(turns(names)),
     "compliance": lambda names: plots.compliance_by_epoch(obedience(names)),
