@@ -45,7 +45,7 @@ R = TypeVar("R")
 CHUNK_SECONDS = 0.75
 """Work a chunk should hold: long against the 0.2 ms that a submission costs, short for a progress bar."""
 LARGEST_CHUNK = 250
-BREAKS_ALLOWED = 2
+BREAKS_ALLOWED = 3
 """A task that breaks the pool so many times while it runs alone is at fault."""
 CHUNKS_PATIENCE = 3
 """Time limits that may pass while chunks of so many tasks bring nothing: several may be slow."""
